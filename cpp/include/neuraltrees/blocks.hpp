@@ -1,0 +1,236 @@
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "neuraltrees/bits.hpp"
+#include "neuraltrees/clock.hpp"
+#include "neuraltrees/graph.hpp"
+
+namespace neuraltrees {
+
+/// The graph as bitset rows, with the few questions the search asks of it.
+template <std::size_t W>
+struct BitGraph {
+    using Set = VertexSet<W>;
+    std::vector<Set> row;
+    Set all;
+
+    explicit BitGraph(GraphView graph) : row(graph.num_nodes()), all(Set::first(graph.num_nodes())) {
+        for (Vertex v = 0; v < graph.num_nodes(); ++v)
+            for (Vertex u : graph.neighbours(v)) row[v].insert(u);
+    }
+    Vertex size() const { return static_cast<Vertex>(row.size()); }
+
+    /// Grows `component` inside `rest` from its members; returns its open neighbourhood N(component).
+    Set flood(Set& component, const Set& rest) const {
+        Set reach, todo = component;
+        while (!todo.empty()) {
+            component |= todo;
+            todo.for_each([&](Vertex u) { reach |= row[u]; });
+            todo = (reach & rest) - component;
+        }
+        return reach - component;
+    }
+    /// Calls f(C, N(C)) for the connected components C of G[rest].
+    template <typename F>
+    void for_each_component(Set rest, F&& f) const {
+        while (!rest.empty()) {
+            Set component;
+            component.insert(rest.min());
+            const Set border = flood(component, rest);
+            rest -= component;
+            f(component, border);
+        }
+    }
+};
+
+/// Is there a tree decomposition of width at most k? Bouchitté and Todinca: some optimal one has only potential maximal
+/// cliques as bags. A component C of G - K with N(C) ⊂ K is *feasible* if G[N[C]] has such a decomposition with a bag that
+/// holds N(C). A bag K whose components are feasible but for one, D, and others that border only on N(D), makes the side of
+/// N(D) that holds the rest of K feasible; a bag of which all are answers yes. Bags come from two sources, in any mixture:
+///
+/// - `offer`: bags of triangulations found by a heuristic; the search then recombines the best parts of all of them;
+/// - `explore`: Tamaki's positive-instance-driven enumeration, which is exhaustive. Take a bag K with outlet D and a vertex
+///   v ∈ K - N(D). Every other member of K is joined to v or shares with it the border of a feasible component. With A the
+///   union of the feasible components that v borders, K = N(A) ∪ (N(v) - A), or K = N[v] if there is none. So it suffices to
+///   combine feasible components that share a border vertex. And since some bag leaves only components of at most n/2
+///   vertices, larger ones are never needed.
+template <std::size_t W>
+class BlockSearch {
+public:
+    using Set = VertexSet<W>;
+    enum class Answer { yes, no, unknown };
+
+    BlockSearch(const BitGraph<W>& graph, int k) : g_(graph), k_(k) {}
+
+    bool solved() const { return root_ >= 0; }
+
+    /// Registers K if it is a potential maximal clique of at most k + 1 vertices that is new.
+    void offer(const Set& bag) {
+        if (solved() || bag.size() > k_ + 1 || !known_.insert(bag).second) return;
+        borders_.clear();
+        parts_.clear();
+        bool full = false;
+        g_.for_each_component(g_.all - bag, [&](const Set& part, const Set& border) {
+            full |= border == bag;
+            parts_.push_back(part);
+            borders_.push_back(border);
+        });
+        if (full || !cliquish(bag)) return;
+        const auto id = static_cast<std::int32_t>(bags_.size());
+        bags_.push_back({bag, {}, 0});
+        for (std::size_t i = 0; i < parts_.size(); ++i) {
+            const std::int32_t block = block_of(parts_[i], borders_[i]);
+            bags_[id].parts.push_back(block);
+            if (blocks_[block].bag >= 0) continue;
+            ++bags_[id].open;
+            blocks_[block].waiting.push_back(id);
+        }
+        settle(id);
+        propagate();
+    }
+
+    /// Enumerates until the answer is known or the clock runs out.
+    Answer explore(Clock& clock) {
+        if (!started_) {
+            started_ = true;
+            for (Vertex v = 0; v < g_.size() && !solved(); ++v) {
+                Set closed = g_.row[v];
+                closed.insert(v);
+                offer(closed);
+            }
+        }
+        while (!solved() && explored_ < feasible_.size()) {
+            const Set part = blocks_[feasible_[explored_]].part, border = blocks_[feasible_[explored_]].border;
+            ++explored_;
+            const std::size_t before = unions_.size();
+            add_union({part, border, border});
+            for (std::size_t i = 0; i < before; ++i) {
+                if ((i & 4095) == 0 && clock.stop()) {
+                    --explored_;
+                    return solved() ? Answer::yes : Answer::unknown;
+                }
+                const Union& u = unions_[i];
+                if (!u.common.intersects(border) || u.inner.intersects(part) || u.border.intersects(part)) continue;
+                const Set joint = u.border | border;
+                if (joint.size() > k_ + 1) continue;
+                add_union({u.inner | part, joint, u.common & border});
+                if (solved()) break;
+            }
+            if (unions_.size() > max_unions) return solved() ? Answer::yes : Answer::unknown;
+        }
+        return solved() ? Answer::yes : Answer::no;
+    }
+
+    /// Vertices so that eliminating them in this order has width at most k; only once solved.
+    std::vector<Vertex> order() const {
+        std::vector<Vertex> reversed;
+        Set placed;
+        std::vector<std::pair<std::int32_t, Set>> stack{{root_, g_.all}};
+        while (!stack.empty()) {
+            const auto [bag, inside] = stack.back();
+            stack.pop_back();
+            (bags_[bag].nodes - placed).for_each([&](Vertex v) { reversed.push_back(v); });
+            placed |= bags_[bag].nodes;
+            for (std::int32_t block : bags_[bag].parts)
+                if (blocks_[block].part.subset_of(inside)) stack.emplace_back(blocks_[block].bag, blocks_[block].part);
+        }
+        return {reversed.rbegin(), reversed.rend()};
+    }
+
+private:
+    static constexpr std::size_t max_unions = 4'000'000 / W;
+
+    struct Block {
+        Set part, border;
+        std::int32_t bag = -1;  // a bag that makes it feasible
+        std::vector<std::int32_t> waiting;
+    };
+    struct Bag {
+        Set nodes;
+        std::vector<std::int32_t> parts;
+        std::int32_t open;
+    };
+    struct Union {
+        Set inner, border, common;  // A, N(A), and the vertices on the border of every part of A
+    };
+
+    bool cliquish(const Set& bag) const {
+        bool good = true;
+        bag.for_each([&](Vertex v) {
+            if (!good) return;
+            Set seen = g_.row[v];
+            seen.insert(v);
+            for (const Set& border : borders_)
+                if (border.contains(v)) seen |= border;
+            good = bag.subset_of(seen);
+        });
+        return good;
+    }
+
+    std::int32_t block_of(const Set& part, const Set& border) {
+        const auto [it, fresh] = block_ids_.try_emplace(part, static_cast<std::int32_t>(blocks_.size()));
+        if (fresh) blocks_.push_back({part, border, -1, {}});
+        return it->second;
+    }
+
+    void settle(std::int32_t id) {
+        if (solved()) return;
+        if (bags_[id].open == 0) {
+            root_ = id;
+            return;
+        }
+        // The outlet is the open component whose border holds the borders of all other open ones: those lie beyond it.
+        std::int32_t outlet = -1;
+        int widest = -1;
+        for (std::int32_t block : bags_[id].parts)
+            if (blocks_[block].bag < 0 && blocks_[block].border.size() > widest) {
+                outlet = block;
+                widest = blocks_[block].border.size();
+            }
+        if (outlet < 0) return;
+        const Set gate = blocks_[outlet].border;
+        for (std::int32_t block : bags_[id].parts)
+            if (blocks_[block].bag < 0 && !blocks_[block].border.subset_of(gate)) return;
+        Set side = bags_[id].nodes - gate;
+        const Set border = g_.flood(side, g_.all - gate);
+        if (2 * side.size() > g_.size()) return;
+        const std::int32_t other = block_of(side, border);
+        if (blocks_[other].bag >= 0) return;
+        blocks_[other].bag = id;
+        feasible_.push_back(other);
+    }
+
+    void propagate() {
+        for (; propagated_ < feasible_.size() && !solved(); ++propagated_) {
+            const std::vector<std::int32_t> waiting = std::move(blocks_[feasible_[propagated_]].waiting);
+            for (std::int32_t id : waiting) {
+                --bags_[id].open;
+                settle(id);
+            }
+        }
+    }
+
+    void add_union(const Union& u) {
+        if (!union_ids_.insert(u.inner).second) return;
+        unions_.push_back(u);
+        u.common.for_each([&](Vertex v) { offer(u.border | (g_.row[v] - u.inner)); });
+    }
+
+    const BitGraph<W>& g_;
+    int k_;
+    std::int32_t root_ = -1;
+    bool started_ = false;
+    std::vector<Block> blocks_;
+    std::vector<Bag> bags_;
+    std::vector<Union> unions_;
+    std::vector<std::int32_t> feasible_;
+    std::size_t propagated_ = 0, explored_ = 0;
+    std::vector<Set> parts_, borders_;
+    std::unordered_map<Set, std::int32_t, typename Set::Hash> block_ids_;
+    std::unordered_set<Set, typename Set::Hash> known_, union_ids_;
+};
+
+}  // namespace neuraltrees

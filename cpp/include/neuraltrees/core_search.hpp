@@ -1,0 +1,161 @@
+#pragma once
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "neuraltrees/blocks.hpp"
+#include "neuraltrees/decomposition.hpp"
+#include "neuraltrees/greedy.hpp"
+#include "neuraltrees/search.hpp"
+
+namespace neuraltrees {
+
+/// The search on a connected graph of at most 64·W vertices.
+template <std::size_t W>
+class CoreSearch {
+public:
+    using Set = VertexSet<W>;
+    using Solver = BlockSearch<W>;
+
+    CoreSearch(GraphView graph, int lower_bound, std::uint64_t seed, Clock& clock)
+        : graph_(graph), bits_(graph), seed_(seed), clock_(clock) {
+        best_.lower_bound = lower_bound;
+        best_.width = graph.num_nodes();
+    }
+
+    SearchResult run(Goal goal) {
+        for (int i = 0; i < warm_up && !done(); ++i) sample(nullptr);
+        while (!done())
+            if (goal == Goal::proof ? !prove() : !descend()) break;
+        return std::move(best_);
+    }
+
+private:
+    static constexpr int warm_up = 16;
+
+    bool done() { return best_.lower_bound >= best_.width || (!best_.order.empty() && clock_.stop()); }
+
+    void adopt(std::vector<Vertex> order) {
+        const int width = width_of_order(graph_, order);
+        if (width >= best_.width) return;
+        best_.order = std::move(order);
+        best_.width = clock_.width = width;
+        std::erase_if(pool_, [&](const Set& bag) { return bag.size() > width; });
+    }
+
+    /// Raises the lower bound by one, or finds a decomposition that meets it. False if time ran out.
+    bool prove() {
+        Solver solver(bits_, best_.lower_bound);
+        for (const Set& bag : pool_) solver.offer(bag);
+        switch (solver.explore(clock_)) {
+            case Solver::Answer::yes: adopt(solver.order()); return true;
+            case Solver::Answer::no: clock_.lower_bound = std::max(clock_.lower_bound, ++best_.lower_bound); return true;
+            case Solver::Answer::unknown: return false;
+        }
+        return false;
+    }
+
+    /// Looks for a decomposition narrower than the best, by turns of sampling and of enumeration. False if time ran out.
+    bool descend() {
+        Solver solver(bits_, best_.width - 1);
+        const int width = best_.width;
+        for (const Set& bag : pool_) solver.offer(bag);
+        for (double slice = 0.01; !solver.solved(); slice *= 1.5) {
+            Clock sampling = clock_.part(slice);
+            while (!solver.solved() && best_.width == width && !sampling.stop()) sample(&solver);
+            clock_.rejoin(sampling);
+            if (best_.width < width) return true;
+            if (solver.solved()) break;
+            Clock exploring = clock_.part(slice);
+            const auto answer = solver.explore(exploring);
+            clock_.rejoin(exploring);
+            if (answer == Solver::Answer::no) {
+                best_.lower_bound = best_.width;
+                return true;
+            }
+            if (clock_.stop()) break;
+        }
+        if (!solver.solved()) return false;
+        adopt(solver.order());
+        return true;
+    }
+
+    /// Powers from 0 to 2, each a quarter apart, 1 most often.
+    static double power(std::uint64_t draw) {
+        constexpr double powers[] = {1, 0, 1, 0.5, 1.5, 1, 2, 0.75, 1.25};
+        return powers[draw % std::size(powers)];
+    }
+
+    /// One random greedy order, made a minimal triangulation, whose maximal cliques join the pool.
+    void sample(Solver* solver) {
+        const std::uint64_t draw = samples_++;
+        const Greedy rule = draw == 0 ? Greedy::min_fill() : draw % 8 == 7 ? Greedy::min_degree() : Greedy::fill_per_degree(power(draw));
+        const std::uint64_t seed = draw == 0 ? seed_ : mix(seed_ + 1, draw);
+        triangulate(greedy_order(graph_, rule, seed, best_.lower_bound));
+        std::vector<Vertex> order = perfect_order();
+        int width = 0;
+        for (const Set& bag : cliques_) width = std::max(width, bag.size() - 1);
+        if (width < best_.width) adopt(std::move(order));
+        for (const Set& bag : cliques_) {
+            if (bag.size() > best_.width || !pool_.insert(bag).second) continue;
+            if (solver) solver->offer(bag);
+        }
+    }
+
+    /// LB-Triang (Berry et al. 2006): within the fill of the order, a minimal triangulation. Each vertex in turn makes the
+    /// borders of the components beyond its neighbourhood complete.
+    void triangulate(const std::vector<Vertex>& order) {
+        chordal_ = bits_.row;
+        for (Vertex v : order) {
+            Set closed = chordal_[v];
+            closed.insert(v);
+            bits_.for_each_component(bits_.all - closed, [&](const Set&, const Set& border) {
+                border.for_each([&](Vertex u) {
+                    chordal_[u] |= border;
+                    chordal_[u].erase(u);
+                });
+            });
+        }
+    }
+
+    /// Maximum cardinality search on the chordal graph: a perfect elimination order, and its maximal cliques.
+    std::vector<Vertex> perfect_order() {
+        const Vertex n = bits_.size();
+        std::vector<Vertex> visit;
+        std::vector<int> weight(n, 0), clique_of(n, -1), rank(n, -1);
+        cliques_.clear();
+        Set visited;
+        for (Vertex i = 0; i < n; ++i) {
+            Vertex v = -1;
+            for (Vertex u = 0; u < n; ++u)
+                if (rank[u] < 0 && (v < 0 || weight[u] > weight[v])) v = u;
+            const Set earlier = chordal_[v] & visited;
+            int last = -1;
+            earlier.for_each([&](Vertex u) {
+                if (last < 0 || rank[u] > rank[last]) last = u;
+            });
+            if (last >= 0 && cliques_[clique_of[last]] == earlier) {
+                clique_of[v] = clique_of[last];
+            } else {
+                clique_of[v] = static_cast<int>(cliques_.size());
+                cliques_.push_back(earlier);
+            }
+            cliques_[clique_of[v]].insert(v);
+            rank[v] = i;
+            visited.insert(v);
+            visit.push_back(v);
+            (chordal_[v] - visited).for_each([&](Vertex u) { ++weight[u]; });
+        }
+        return {visit.rbegin(), visit.rend()};
+    }
+
+    GraphView graph_;
+    BitGraph<W> bits_;
+    std::uint64_t seed_, samples_ = 0;
+    Clock& clock_;
+    SearchResult best_;
+    std::unordered_set<Set, typename Set::Hash> pool_;
+    std::vector<Set> chordal_, cliques_;
+};
+
+}  // namespace neuraltrees

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "neuraltrees/clock.hpp"
+#include "neuraltrees/decomposition.hpp"
+#include "neuraltrees/graph.hpp"
+#include "neuraltrees/small.hpp"
+
+namespace neuraltrees {
+
+enum class Method { min_fill, min_degree, junction_tree, exact, best };
+
+struct DecomposeOptions {
+    Method method = Method::min_fill;
+    std::uint64_t seed = 0;
+    int restarts = 4;
+    double time_limit = 10;
+    int threads = 1;
+    Report report = {};
+};
+
+/// Decomposes every connected component by the method. The greedy ones run up to `restarts` times, the first time plainly, and
+/// stop early at the lower bound; `exact` and `best` improve on min_fill until the proof is complete or time is up.
+TreeDecomposition decompose(GraphView graph, const DecomposeOptions& options);
+
+/// The same for a graph of one word a row, which may be disconnected; `exact` and `best` count as min_fill here.
+SmallDecomposition decompose_small(const SmallGraph& graph, const DecomposeOptions& options);
+
+}  // namespace neuraltrees

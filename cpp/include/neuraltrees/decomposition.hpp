@@ -1,0 +1,63 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neuraltrees/graph.hpp"
+
+namespace neuraltrees {
+
+/// Bags and the forest that joins them, seen through flat arrays; the nodes of a bag are sorted.
+struct DecompositionView {
+    std::span<const std::int64_t> bag_ptr;
+    std::span<const Vertex> bag_nodes;
+    std::span<const std::array<Vertex, 2>> edges;
+
+    std::int64_t num_bags() const { return static_cast<std::int64_t>(bag_ptr.size()) - 1; }
+    std::span<const Vertex> bag(std::int64_t b) const {
+        return bag_nodes.subspan(bag_ptr[b], bag_ptr[b + 1] - bag_ptr[b]);
+    }
+    int width() const {
+        std::int64_t largest = 0;
+        for (std::int64_t b = 0; b < num_bags(); ++b) largest = std::max(largest, bag_ptr[b + 1] - bag_ptr[b]);
+        return static_cast<int>(largest) - 1;
+    }
+};
+
+struct TreeDecomposition {
+    std::vector<std::int64_t> bag_ptr{0};
+    std::vector<Vertex> bag_nodes;
+    std::vector<std::array<Vertex, 2>> edges;
+    int lower_bound = -1;
+
+    DecompositionView view() const { return {bag_ptr, bag_nodes, edges}; }
+    operator DecompositionView() const { return view(); }
+    int width() const { return view().width(); }
+    void add_bag(std::span<const Vertex> nodes) {
+        bag_nodes.insert(bag_nodes.end(), nodes.begin(), nodes.end());
+        bag_ptr.push_back(static_cast<std::int64_t>(bag_nodes.size()));
+    }
+};
+
+/// Eliminates the vertices in the given order and keeps the maximal bags: a clique tree of the filled graph,
+/// one tree a connected component, no bag contained in another, parents before children.
+TreeDecomposition decomposition_from_order(GraphView graph, std::span<const Vertex> order);
+
+/// The width that an elimination order gives.
+int width_of_order(GraphView graph, std::span<const Vertex> order);
+
+/// A sentence about the first property of a tree decomposition that fails and where, or nothing.
+std::optional<std::string> first_violation(GraphView graph, DecompositionView decomposition);
+
+/// Does it have one tree per connected component, in the order of the components, parents before children, and no bag inside
+/// another? Expects a valid decomposition.
+bool is_normalised(GraphView graph, DecompositionView decomposition);
+
+/// The same decomposition in that form; expects a valid one.
+TreeDecomposition normalised(GraphView graph, DecompositionView decomposition);
+
+}  // namespace neuraltrees

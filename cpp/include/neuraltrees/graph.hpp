@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace neuraltrees {
+
+using Vertex = std::int32_t;
+
+/// An undirected simple graph seen through its compressed rows; neighbours are sorted.
+struct GraphView {
+    std::span<const std::int64_t> ptr;
+    std::span<const Vertex> adj;
+
+    Vertex num_nodes() const { return static_cast<Vertex>(ptr.size()) - 1; }
+    std::int64_t num_edges() const { return static_cast<std::int64_t>(adj.size()) / 2; }
+    std::int64_t degree(Vertex v) const { return ptr[v + 1] - ptr[v]; }
+    std::span<const Vertex> neighbours(Vertex v) const { return adj.subspan(ptr[v], ptr[v + 1] - ptr[v]); }
+    bool has_edge(Vertex u, Vertex v) const;
+};
+
+/// The same graph, owning its rows.
+struct Graph {
+    std::vector<std::int64_t> ptr{0};
+    std::vector<Vertex> adj;
+
+    GraphView view() const { return {ptr, adj}; }
+    operator GraphView() const { return view(); }
+};
+
+/// The connected components, numbered by their smallest vertex; `nodes` lists them one after another, each sorted.
+struct Components {
+    std::vector<Vertex> label;
+    std::vector<std::int64_t> ptr;
+    std::vector<Vertex> nodes;
+
+    std::int64_t count() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
+    std::span<const Vertex> members(std::int64_t c) const {
+        return std::span(nodes).subspan(ptr[c], ptr[c + 1] - ptr[c]);
+    }
+};
+
+/// Drops self-loops, merges parallel and reversed edges. Throws InputError for an id outside 0 … num_nodes - 1.
+Graph graph_from_edges(std::span<const std::int64_t> source, std::span<const std::int64_t> target,
+                       std::int64_t num_nodes);
+
+Components connected_components(GraphView graph);
+
+/// G[nodes], relabelled in the given order. `position` is scratch of num_nodes entries, all -1 before and after.
+Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position);
+
+/// Marries the parents of every node of a directed graph and drops the directions.
+Graph moral_graph(std::span<const std::int64_t> source, std::span<const std::int64_t> target, std::int64_t num_nodes);
+
+}  // namespace neuraltrees

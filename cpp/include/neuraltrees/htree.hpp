@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neuraltrees/decompose.hpp"
+#include "neuraltrees/decomposition.hpp"
+#include "neuraltrees/graph.hpp"
+#include "neuraltrees/interrupt.hpp"
+
+namespace neuraltrees {
+
+/// An array that is written once, in full, by its maker: no zeros first.
+struct Buffer {
+    std::unique_ptr<std::int64_t[]> data;
+    std::int64_t size = 0;
+
+    Buffer() = default;
+    explicit Buffer(std::int64_t n) : data(std::make_unique_for_overwrite<std::int64_t[]>(n)), size(n) {}
+    std::int64_t& operator[](std::int64_t i) { return data[i]; }
+    std::span<const std::int64_t> view() const { return {data.get(), static_cast<std::size_t>(size)}; }
+};
+
+/// The H-tree (or the forest of them) as flat arrays. Component by component; in each the root bags first, then what hangs
+/// from every root in preorder, so that a parent always comes before its children. Edges: root-root pairs, then child→parent of
+/// all nodes that have one, then parent→child of the same nodes.
+struct HTree {
+    Buffer parent, level, kappa, component, bag_ptr, bag_nodes;
+    Buffer edge_index;  // 2 × E, sources then targets
+    Buffer edge_type;   // 0 root-root, 1 child→parent, 2 parent→child
+};
+
+struct HTreeOptions {
+    DecomposeOptions nested;  ///< how the graphs of the bags are decomposed; `nested.threads` serves the whole construction
+    std::int64_t max_nodes = 50'000'000;
+};
+
+/// Hangs the decompositions of G[B] below every bag B, again and again, down to single vertices (Algorithm 1 of the paper).
+/// The decomposition must be valid and normalised. Throws TreeTooLargeError, before the arrays are allocated, if the tree
+/// would have more than `max_nodes` nodes.
+HTree build_htree(GraphView graph, DecompositionView decomposition, const HTreeOptions& options, Interrupt& interrupt);
+
+/// The arrays of an H-tree that may come from anywhere.
+struct HTreeView {
+    std::span<const std::int64_t> parent, level, kappa, component, bag_ptr, bag_nodes, edge_index, edge_type;
+
+    std::int64_t num_nodes() const { return static_cast<std::int64_t>(parent.size()); }
+    std::int64_t num_edges() const { return static_cast<std::int64_t>(edge_type.size()); }
+    std::span<const std::int64_t> bag(std::int64_t i) const { return bag_nodes.subspan(bag_ptr[i], bag_ptr[i + 1] - bag_ptr[i]); }
+};
+
+/// A sentence about the first invariant that the arrays break as an H-tree of the graph, or nothing.
+std::optional<std::string> first_violation(GraphView graph, const HTreeView& tree);
+
+/// The longest path of every tree, in edges.
+std::vector<std::int64_t> diameters(const HTreeView& tree);
+
+}  // namespace neuraltrees

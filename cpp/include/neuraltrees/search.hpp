@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neuraltrees/clock.hpp"
+#include "neuraltrees/graph.hpp"
+
+namespace neuraltrees {
+
+/// An elimination order, the width it gives, and a proven lower bound on the treewidth.
+struct SearchResult {
+    std::vector<Vertex> order;
+    int width = -1;
+    int lower_bound = -1;
+};
+
+enum class Goal {
+    proof,    ///< raise the lower bound until it meets the width
+    descent,  ///< lower the width as far as the time allows
+};
+
+/// Searches a connected graph: safe reductions first, then on each component of what is left random triangulations whose
+/// potential maximal cliques are recombined, and exhaustive enumeration. A rest too large for that is improved region by region.
+SearchResult search(GraphView graph, Goal goal, std::uint64_t seed, Clock& clock);
+
+}  // namespace neuraltrees

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "neuraltrees/graph.hpp"
+#include "neuraltrees/greedy.hpp"
+
+namespace neuraltrees {
+
+/// A graph of at most 64 vertices, one machine word a row.
+struct SmallGraph {
+    static constexpr int max_nodes = 64;
+    int n = 0;
+    std::array<std::uint64_t, max_nodes> row;
+
+    std::uint64_t all() const { return n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
+};
+
+/// The maximal bags of a decomposition in one word each; a parent's number is smaller, -1 for the root of a tree.
+struct SmallDecomposition {
+    int count = 0;
+    int lower_bound = -1;
+    std::array<std::uint64_t, SmallGraph::max_nodes> bag;
+    std::array<std::int8_t, SmallGraph::max_nodes> parent;
+};
+
+/// The order in which a vertex leaves, and its neighbours at that moment.
+struct SmallElimination {
+    std::array<std::uint8_t, SmallGraph::max_nodes> order;
+    std::array<std::uint64_t, SmallGraph::max_nodes> higher;
+};
+
+int minor_min_degree(const SmallGraph& graph);
+SmallElimination small_greedy(const SmallGraph& graph, Greedy rule, std::uint64_t seed, int lower_bound);
+SmallElimination small_eliminate(const SmallGraph& graph, std::span<const Vertex> order);
+SmallDecomposition clique_tree(int n, const SmallElimination& elimination);
+
+}  // namespace neuraltrees

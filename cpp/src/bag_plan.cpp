@@ -1,0 +1,134 @@
+#include "neuraltrees/bag_plan.hpp"
+
+#include <bit>
+
+#include "neuraltrees/error.hpp"
+
+namespace neuraltrees {
+namespace {
+
+bool complete(const SmallGraph& graph) {
+    for (int v = 0; v < graph.n; ++v)
+        if (std::popcount(graph.row[v]) != graph.n - 1) return false;
+    return true;
+}
+
+SmallGraph induced(const SmallGraph& graph, std::uint64_t members) {
+    SmallGraph out;
+    for (std::uint64_t m = members; m != 0; m &= m - 1) {
+        const std::uint64_t row = graph.row[std::countr_zero(m)] & members;
+        std::uint64_t packed = 0;
+        for (std::uint64_t r = row; r != 0; r &= r - 1)
+            packed |= std::uint64_t{1} << std::popcount(members & ((r & -r) - 1));
+        out.row[out.n++] = packed;
+    }
+    return out;
+}
+
+}  // namespace
+
+BagPlanner::Key BagPlanner::key_of(const SmallGraph& graph) {
+    Key key;
+    int at = 0;
+    for (int v = 1; v < graph.n; ++v) {
+        const std::uint64_t below = graph.row[v] & ((std::uint64_t{1} << v) - 1);
+        if (at < 64) {
+            key.low |= below << at;
+            if (at + v > 64) key.high |= below >> (64 - at);
+        } else {
+            key.high |= below << (at - 64);
+        }
+        at += v;
+    }
+    key.high |= static_cast<std::uint64_t>(graph.n) << 58;
+    return key;
+}
+
+BagPlan* BagPlanner::add(BagPlan plan) {
+    plans_.push_back(std::move(plan));
+    return &plans_.back();
+}
+
+void BagPlanner::count(BagPlan& plan, std::int64_t bag) const {
+    plan.nodes = 1 + (plan.children.empty() ? bag : 0);
+    plan.entries = bag + (plan.children.empty() ? bag : 0);
+    for (const auto& child : plan.children) {
+        plan.nodes += child.plan->nodes;
+        plan.entries += child.plan->entries;
+        if (plan.nodes > max_nodes_) throw TreeTooLargeError(max_nodes_, static_cast<int>(bag) - 1);
+    }
+}
+
+const BagPlan* BagPlanner::plan(const SmallGraph& graph) {
+    if (graph.n > remembered) return expand(graph);
+    const Key key = key_of(graph);
+    if (const auto it = known_.find(key); it != known_.end()) return it->second;
+    const BagPlan* made = expand(graph);
+    known_.emplace(key, made);
+    return made;
+}
+
+/// Recurses at most 64 deep: every nested bag is smaller than its parent.
+const BagPlan* BagPlanner::expand(const SmallGraph& graph) {
+    BagPlan out;
+    if (!complete(graph)) {
+        const SmallDecomposition td = decompose_small(graph, options_);
+        for (int b = 0; b < td.count; ++b) {
+            BagPlan::Child child;
+            for (std::uint64_t m = td.bag[b]; m != 0; m &= m - 1) child.members.push_back(std::countr_zero(m));
+            child.plan = plan(induced(graph, td.bag[b]));
+            out.children.push_back(std::move(child));
+        }
+    }
+    count(out, graph.n);
+    return add(std::move(out));
+}
+
+const BagPlan* BagPlanner::plan(const Graph& root) {
+    // A wide bag may nest as deep as it is wide, so its plans are made on a stack of our own: first all graphs downwards,
+    // then all counts upwards.
+    struct Pending {
+        Graph graph;
+        BagPlan* plan;
+    };
+    std::vector<Pending> stack;
+    std::vector<std::pair<BagPlan*, std::int64_t>> made;
+    std::vector<Vertex> position;
+    auto start = [&](Graph graph) -> const BagPlan* {
+        const Vertex n = graph.view().num_nodes();
+        if (n <= SmallGraph::max_nodes) {
+            SmallGraph small;
+            small.n = n;
+            for (Vertex v = 0; v < n; ++v) {
+                small.row[v] = 0;
+                for (Vertex u : graph.view().neighbours(v)) small.row[v] |= std::uint64_t{1} << u;
+            }
+            return plan(small);
+        }
+        BagPlan* fresh = add({});
+        made.emplace_back(fresh, n);
+        if (graph.view().num_edges() < static_cast<std::int64_t>(n) * (n - 1) / 2) stack.push_back({std::move(graph), fresh});
+        return fresh;
+    };
+    const BagPlan* top = start(root);
+    std::int64_t nodes = 0;
+    while (!stack.empty()) {
+        const Pending next = std::move(stack.back());
+        stack.pop_back();
+        interrupt_.check();
+        const TreeDecomposition td = decompose(next.graph, options_);
+        position.assign(next.graph.view().num_nodes(), -1);
+        for (std::int64_t b = 0; b < td.view().num_bags(); ++b) {
+            const auto bag = td.view().bag(b);
+            BagPlan::Child child{start(induced_subgraph(next.graph, bag, position)), {bag.begin(), bag.end()}};
+            nodes += std::max<std::int64_t>(1, child.plan->nodes);
+            next.plan->children.push_back(std::move(child));
+        }
+        if (nodes > max_nodes_)
+            throw TreeTooLargeError(max_nodes_, static_cast<int>(root.view().num_nodes()) - 1);
+    }
+    for (auto it = made.rbegin(); it != made.rend(); ++it) count(*it->first, it->second);
+    return top;
+}
+
+}  // namespace neuraltrees

@@ -1,0 +1,282 @@
+#include "neuraltrees/decomposition.hpp"
+
+#include <numeric>
+#include <utility>
+
+namespace neuraltrees {
+namespace {
+
+/// N⁺(v) of every vertex: its neighbours at the moment it is eliminated, found by merging the sets of the
+/// vertices whose first later neighbour it is, so that no fill edge is ever listed twice.
+struct FilledGraph {
+    std::vector<std::int64_t> ptr;  // by position in the order
+    std::vector<Vertex> later;
+    std::vector<Vertex> parent;  // first later neighbour, -1 if none
+
+    FilledGraph(GraphView graph, std::span<const Vertex> order) {
+        const Vertex n = graph.num_nodes();
+        std::vector<Vertex> position(n), first_child(n, -1), next_child(n, -1), stamp(n, -1);
+        for (Vertex i = 0; i < n; ++i) position[order[i]] = i;
+        ptr.assign(n + 1, 0);
+        parent.assign(n, -1);
+        for (Vertex i = 0; i < n; ++i) {
+            const Vertex v = order[i];
+            stamp[v] = i;
+            Vertex first = -1;
+            auto take = [&](Vertex u) {
+                if (position[u] <= i || stamp[u] == i) return;
+                stamp[u] = i;
+                later.push_back(u);
+                if (first < 0 || position[u] < position[first]) first = u;
+            };
+            for (Vertex u : graph.neighbours(v)) take(u);
+            for (Vertex c = first_child[v]; c >= 0; c = next_child[c])
+                for (std::int64_t e = ptr[position[c]]; e < ptr[position[c] + 1]; ++e) take(later[e]);
+            ptr[i + 1] = static_cast<std::int64_t>(later.size());
+            parent[v] = first;
+            if (first >= 0) {
+                next_child[v] = first_child[first];
+                first_child[first] = v;
+            }
+        }
+    }
+};
+
+struct Forest {
+    std::vector<Vertex> parent;    // -1 for the root of a tree
+    std::vector<Vertex> top_down;  // parents before children
+};
+
+/// Roots every tree at its first bag.
+Forest rooted(DecompositionView td) {
+    const auto bags = static_cast<Vertex>(td.num_bags());
+    std::vector<std::int64_t> ptr(bags + 1, 0);
+    for (auto [a, b] : td.edges) {
+        ++ptr[a + 1];
+        ++ptr[b + 1];
+    }
+    std::partial_sum(ptr.begin(), ptr.end(), ptr.begin());
+    std::vector<Vertex> adj(ptr.back());
+    std::vector<std::int64_t> next(ptr.begin(), ptr.end() - 1);
+    for (auto [a, b] : td.edges) {
+        adj[next[a]++] = b;
+        adj[next[b]++] = a;
+    }
+    Forest forest;
+    forest.parent.assign(bags, -2);
+    for (Vertex root = 0; root < bags; ++root) {
+        if (forest.parent[root] != -2) continue;
+        forest.parent[root] = -1;
+        std::size_t head = forest.top_down.size();
+        forest.top_down.push_back(root);
+        for (; head < forest.top_down.size(); ++head) {
+            const Vertex b = forest.top_down[head];
+            for (auto e = ptr[b]; e < ptr[b + 1]; ++e)
+                if (forest.parent[adj[e]] == -2) {
+                    forest.parent[adj[e]] = b;
+                    forest.top_down.push_back(adj[e]);
+                }
+        }
+    }
+    return forest;
+}
+
+std::string text(std::int64_t x) { return std::to_string(x); }
+
+std::optional<std::string> bag_violation(GraphView graph, DecompositionView td) {
+    for (std::int64_t b = 0; b < td.num_bags(); ++b) {
+        const auto bag = td.bag(b);
+        for (std::size_t i = 0; i < bag.size(); ++i) {
+            if (bag[i] < 0 || bag[i] >= graph.num_nodes())
+                return "bag " + text(b) + " holds node " + text(bag[i]) + ", but the graph's nodes are 0 to " +
+                       text(graph.num_nodes() - 1);
+            if (i > 0 && bag[i] <= bag[i - 1])
+                return "bag " + text(b) + " is not sorted or holds node " + text(bag[i]) + " twice";
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> forest_violation(DecompositionView td) {
+    std::vector<Vertex> leader(td.num_bags());
+    std::iota(leader.begin(), leader.end(), 0);
+    auto find = [&](Vertex x) {
+        while (leader[x] != x) x = leader[x] = leader[leader[x]];
+        return x;
+    };
+    for (auto [a, b] : td.edges) {
+        if (a < 0 || b < 0 || a >= td.num_bags() || b >= td.num_bags())
+            return "edge " + text(a) + "-" + text(b) + " names a bag outside 0 to " + text(td.num_bags() - 1);
+        const Vertex x = find(a), y = find(b);
+        if (x == y) return "the edge between bags " + text(a) + " and " + text(b) + " closes a cycle";
+        leader[x] = y;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+int width_of_order(GraphView graph, std::span<const Vertex> order) {
+    const FilledGraph filled(graph, order);
+    std::int64_t width = -1;
+    for (std::size_t i = 0; i < order.size(); ++i) width = std::max(width, filled.ptr[i + 1] - filled.ptr[i]);
+    return static_cast<int>(width);
+}
+
+TreeDecomposition decomposition_from_order(GraphView graph, std::span<const Vertex> order) {
+    const FilledGraph filled(graph, order);
+    const Vertex n = graph.num_nodes();
+    std::vector<Vertex> clique_of(n, -1), last_member;  // a clique is {w} ∪ N⁺(w) of its last member w
+    std::vector<Vertex> position(n);
+    for (Vertex i = 0; i < n; ++i) position[order[i]] = i;
+    auto higher = [&](Vertex v) { return filled.ptr[position[v] + 1] - filled.ptr[position[v]]; };
+
+    TreeDecomposition td;
+    for (Vertex i = n; i-- > 0;) {
+        const Vertex v = order[i], p = filled.parent[v];
+        const Vertex host = p < 0 ? -1 : clique_of[p];
+        // N⁺(v) lies in the clique of its first member; equal sizes mean that v extends that clique.
+        if (host >= 0 && higher(v) == higher(last_member[host]) + 1) {
+            last_member[host] = v;
+            clique_of[v] = host;
+            continue;
+        }
+        clique_of[v] = static_cast<Vertex>(last_member.size());
+        if (host >= 0) td.edges.push_back({host, clique_of[v]});
+        last_member.push_back(v);
+    }
+    std::vector<Vertex> bag;
+    for (Vertex w : last_member) {
+        const auto first = filled.later.begin() + filled.ptr[position[w]];
+        bag.assign(first, first + higher(w));
+        bag.push_back(w);
+        std::sort(bag.begin(), bag.end());
+        td.add_bag(bag);
+    }
+    return td;
+}
+
+std::optional<std::string> first_violation(GraphView graph, DecompositionView td) {
+    if (auto why = bag_violation(graph, td)) return why;
+    if (auto why = forest_violation(td)) return why;
+
+    const Vertex n = graph.num_nodes();
+    const Forest forest = rooted(td);
+    // Walking parents before children, a vertex whose bag has no parent bag with it starts a new subtree: it may do so once.
+    std::vector<Vertex> top(n, -1), depth(td.num_bags(), 0);
+    for (Vertex b : forest.top_down) {
+        const Vertex p = forest.parent[b];
+        depth[b] = p < 0 ? 0 : depth[p] + 1;
+        const auto above = p < 0 ? std::span<const Vertex>{} : td.bag(p);
+        auto it = above.begin();
+        for (Vertex v : td.bag(b)) {
+            while (it != above.end() && *it < v) ++it;
+            if (it != above.end() && *it == v) continue;
+            if (top[v] >= 0)
+                return "the bags that hold node " + text(v) + " are not connected: bags " + text(top[v]) + " and " +
+                       text(b) + " are apart";
+            top[v] = b;
+        }
+    }
+    for (Vertex v = 0; v < n; ++v)
+        if (top[v] < 0) return "node " + text(v) + " is in no bag";
+    for (Vertex u = 0; u < n; ++u)
+        for (Vertex v : graph.neighbours(u)) {
+            if (v < u) continue;
+            // With connected subtrees, two vertices meet exactly if the one with the deeper top meets the other there.
+            const Vertex low = depth[top[u]] >= depth[top[v]] ? u : v;
+            const auto bag = td.bag(top[low]);
+            if (!std::binary_search(bag.begin(), bag.end(), low == u ? v : u))
+                return "edge " + text(u) + "-" + text(v) + " is in no bag";
+        }
+    return std::nullopt;
+}
+
+bool is_normalised(GraphView graph, DecompositionView td) {
+    const Components components = connected_components(graph);
+    const std::int64_t bags = td.num_bags();
+    std::vector<Vertex> above(bags, -1);
+    for (auto [a, b] : td.edges) {
+        const Vertex low = std::min(a, b), high = std::max(a, b);
+        if (std::exchange(above[high], low) >= 0) return false;
+        const auto x = td.bag(a), y = td.bag(b);
+        if (std::includes(x.begin(), x.end(), y.begin(), y.end())) return false;
+        if (std::includes(y.begin(), y.end(), x.begin(), x.end())) return false;
+    }
+    std::int64_t label = -1;
+    for (std::int64_t b = 0; b < bags; ++b) {
+        if (td.bag(b).empty()) return false;
+        if (above[b] < 0) ++label;
+        for (Vertex v : td.bag(b))
+            if (components.label[v] != label) return false;
+    }
+    return label + 1 == components.count();
+}
+
+TreeDecomposition normalised(GraphView graph, DecompositionView td) {
+    const Components components = connected_components(graph);
+    const Forest forest = rooted(td);
+
+    // Cut every bag by component. Of one component, the pieces form a subtree, so a piece's parent piece is in the parent bag.
+    struct Piece {
+        Vertex component, parent;
+        std::vector<Vertex> nodes;
+    };
+    std::vector<Piece> pieces;
+    std::vector<std::int64_t> piece_ptr(td.num_bags(), 0), piece_end(td.num_bags(), 0);
+    for (Vertex b : forest.top_down) {
+        std::vector<Vertex> nodes(td.bag(b).begin(), td.bag(b).end());
+        std::stable_sort(nodes.begin(), nodes.end(),
+                         [&](Vertex x, Vertex y) { return components.label[x] < components.label[y]; });
+        piece_ptr[b] = static_cast<std::int64_t>(pieces.size());
+        for (std::size_t i = 0; i < nodes.size();) {
+            const Vertex label = components.label[nodes[i]];
+            std::size_t j = i;
+            while (j < nodes.size() && components.label[nodes[j]] == label) ++j;
+            Vertex parent = -1;
+            if (const Vertex p = forest.parent[b]; p >= 0)
+                for (auto q = piece_ptr[p]; q < piece_end[p]; ++q)
+                    if (pieces[q].component == label) parent = static_cast<Vertex>(q);
+            pieces.push_back({label, parent, {nodes.begin() + i, nodes.begin() + j}});
+            i = j;
+        }
+        piece_end[b] = static_cast<std::int64_t>(pieces.size());
+    }
+
+    // A piece inside its parent, or its parent inside it, merges with it; the merged piece keeps the parent's parent.
+    std::vector<Vertex> merged(pieces.size());
+    std::iota(merged.begin(), merged.end(), 0);
+    auto find = [&](Vertex x) {
+        while (merged[x] != x) x = merged[x] = merged[merged[x]];
+        return x;
+    };
+    auto contains = [](const std::vector<Vertex>& outer, const std::vector<Vertex>& inner) {
+        return std::includes(outer.begin(), outer.end(), inner.begin(), inner.end());
+    };
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (pieces[i].parent < 0) continue;
+        const Vertex p = find(pieces[i].parent);
+        if (contains(pieces[p].nodes, pieces[i].nodes)) {
+            merged[i] = p;
+        } else if (contains(pieces[i].nodes, pieces[p].nodes)) {
+            pieces[p].nodes = std::move(pieces[i].nodes);
+            merged[i] = p;
+        }
+    }
+    std::vector<Vertex> kept;
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+        if (merged[i] == static_cast<Vertex>(i)) kept.push_back(static_cast<Vertex>(i));
+    std::stable_sort(kept.begin(), kept.end(),
+                     [&](Vertex a, Vertex b) { return pieces[a].component < pieces[b].component; });
+    std::vector<Vertex> number(pieces.size(), -1);
+    TreeDecomposition out;
+    for (Vertex i : kept) {
+        number[i] = static_cast<Vertex>(out.bag_ptr.size()) - 1;
+        out.add_bag(pieces[i].nodes);
+    }
+    for (Vertex i : kept)
+        if (pieces[i].parent >= 0) out.edges.push_back({number[find(pieces[i].parent)], number[i]});
+    return out;
+}
+
+}  // namespace neuraltrees

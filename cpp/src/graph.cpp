@@ -1,0 +1,125 @@
+#include "neuraltrees/graph.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "neuraltrees/error.hpp"
+
+namespace neuraltrees {
+namespace {
+
+void check_ids(std::span<const std::int64_t> ids, std::int64_t num_nodes) {
+    for (std::size_t i = 0; i < ids.size(); ++i)
+        if (ids[i] < 0 || ids[i] >= num_nodes)
+            throw InputError("Expected node ids between 0 and " + std::to_string(num_nodes - 1) + "; got " +
+                             std::to_string(ids[i]) + " in edge " + std::to_string(i) + ".");
+}
+
+void sort_and_merge_rows(Graph& graph) {
+    std::int64_t write = 0, begin = 0;
+    for (std::size_t v = 0; v + 1 < graph.ptr.size(); ++v) {
+        const std::int64_t end = graph.ptr[v + 1];
+        auto first = graph.adj.begin() + begin, last = graph.adj.begin() + end;
+        if (!std::is_sorted(first, last)) std::sort(first, last);
+        last = std::unique(first, last);
+        const std::int64_t kept = last - first;
+        if (write != begin) std::copy(first, last, graph.adj.begin() + write);
+        write += kept;
+        begin = end;
+        graph.ptr[v + 1] = write;
+    }
+    graph.adj.resize(write);
+}
+
+}  // namespace
+
+bool GraphView::has_edge(Vertex u, Vertex v) const {
+    if (degree(u) > degree(v)) std::swap(u, v);
+    const auto row = neighbours(u);
+    if (row.size() <= 16) return std::find(row.begin(), row.end(), v) != row.end();
+    return std::binary_search(row.begin(), row.end(), v);
+}
+
+Graph graph_from_edges(std::span<const std::int64_t> source, std::span<const std::int64_t> target,
+                       std::int64_t num_nodes) {
+    if (source.size() != target.size()) throw InputError("Expected as many sources as targets.");
+    if (num_nodes < 0 || num_nodes > std::numeric_limits<Vertex>::max() - 1)
+        throw InputError("Expected between 0 and 2^31 - 2 nodes; got " + std::to_string(num_nodes) + ".");
+    check_ids(source, num_nodes);
+    check_ids(target, num_nodes);
+
+    Graph graph;
+    graph.ptr.assign(num_nodes + 1, 0);
+    for (std::size_t i = 0; i < source.size(); ++i)
+        if (source[i] != target[i]) {
+            ++graph.ptr[source[i] + 1];
+            ++graph.ptr[target[i] + 1];
+        }
+    for (std::int64_t v = 0; v < num_nodes; ++v) graph.ptr[v + 1] += graph.ptr[v];
+    graph.adj.resize(graph.ptr[num_nodes]);
+    std::vector<std::int64_t> next(graph.ptr.begin(), graph.ptr.end() - 1);
+    for (std::size_t i = 0; i < source.size(); ++i)
+        if (source[i] != target[i]) {
+            graph.adj[next[source[i]]++] = static_cast<Vertex>(target[i]);
+            graph.adj[next[target[i]]++] = static_cast<Vertex>(source[i]);
+        }
+    sort_and_merge_rows(graph);
+    return graph;
+}
+
+Components connected_components(GraphView graph) {
+    const Vertex n = graph.num_nodes();
+    Components out;
+    out.label.assign(n, -1);
+    out.nodes.reserve(n);
+    out.ptr.push_back(0);
+    for (Vertex seed = 0; seed < n; ++seed) {
+        if (out.label[seed] >= 0) continue;
+        const auto label = static_cast<Vertex>(out.ptr.size()) - 1;
+        std::size_t head = out.nodes.size();
+        out.label[seed] = label;
+        out.nodes.push_back(seed);
+        for (; head < out.nodes.size(); ++head)
+            for (Vertex u : graph.neighbours(out.nodes[head]))
+                if (out.label[u] < 0) {
+                    out.label[u] = label;
+                    out.nodes.push_back(u);
+                }
+        std::sort(out.nodes.begin() + out.ptr.back(), out.nodes.end());
+        out.ptr.push_back(static_cast<std::int64_t>(out.nodes.size()));
+    }
+    return out;
+}
+
+Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) position[nodes[i]] = static_cast<Vertex>(i);
+    Graph out;
+    out.ptr.reserve(nodes.size() + 1);
+    for (Vertex v : nodes) {
+        for (Vertex u : graph.neighbours(v))
+            if (position[u] >= 0) out.adj.push_back(position[u]);
+        std::sort(out.adj.begin() + out.ptr.back(), out.adj.end());
+        out.ptr.push_back(static_cast<std::int64_t>(out.adj.size()));
+    }
+    for (Vertex v : nodes) position[v] = -1;
+    return out;
+}
+
+Graph moral_graph(std::span<const std::int64_t> source, std::span<const std::int64_t> target, std::int64_t num_nodes) {
+    check_ids(source, num_nodes);
+    check_ids(target, num_nodes);
+    std::vector<std::vector<std::int64_t>> parents(num_nodes);
+    std::vector<std::int64_t> from(source.begin(), source.end()), to(target.begin(), target.end());
+    for (std::size_t i = 0; i < source.size(); ++i)
+        if (source[i] != target[i]) parents[target[i]].push_back(source[i]);
+    for (const auto& group : parents)
+        for (std::size_t i = 0; i < group.size(); ++i)
+            for (std::size_t j = i + 1; j < group.size(); ++j) {
+                from.push_back(group[i]);
+                to.push_back(group[j]);
+            }
+    return graph_from_edges(from, to, num_nodes);
+}
+
+}  // namespace neuraltrees

@@ -1,0 +1,49 @@
+"""Learning on graphs through their H-trees."""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+
+from neuraltrees.decomposition import BoundedTreewidthSample as BoundedTreewidthSample
+from neuraltrees.decomposition import TreeDecomposition as TreeDecomposition
+from neuraltrees.decomposition import decompose as decompose
+from neuraltrees.decomposition import sample_bounded_treewidth as sample_bounded_treewidth
+from neuraltrees.errors import InputError as InputError
+from neuraltrees.errors import InvalidDecompositionError as InvalidDecompositionError
+from neuraltrees.errors import InvalidHTreeError as InvalidHTreeError
+from neuraltrees.errors import NativeCoreError as NativeCoreError
+from neuraltrees.errors import NeuralTreesError as NeuralTreesError
+from neuraltrees.errors import ParseError as ParseError
+from neuraltrees.errors import TreeTooLargeError as TreeTooLargeError
+from neuraltrees.graph import Graph as Graph
+from neuraltrees.graph import moralize as moralize
+
+if TYPE_CHECKING:
+    from neuraltrees.htree import HTree as HTree
+    from neuraltrees.htree import build_htree as build_htree
+    from neuraltrees.htree import load_htree as load_htree
+    from neuraltrees.htree import save_htree as save_htree
+    from neuraltrees.htree.drawing import draw as draw
+
+__version__ = "0.1.0"
+
+# torch and matplotlib take a second or more to import; names that need them are loaded when first used, so that
+# `neuraltrees --help` and a plain decomposition answer at once.
+_LAZY = {
+    "HTree": "neuraltrees.htree",
+    "build_htree": "neuraltrees.htree",
+    "load_htree": "neuraltrees.htree",
+    "save_htree": "neuraltrees.htree",
+    "draw": "neuraltrees.htree.drawing",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        value = getattr(_import_module(_LAZY[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'neuraltrees' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

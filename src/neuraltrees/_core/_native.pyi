@@ -1,0 +1,55 @@
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+Int64 = npt.NDArray[np.int64]
+Int32 = npt.NDArray[np.int32]
+Csr = tuple[Int64, Int32]
+
+def graph_from_edges(source: Int64, target: Int64, num_nodes: int) -> Csr: ...
+def moral_graph(source: Int64, target: Int64, num_nodes: int) -> Csr: ...
+def connected_components(ptr: Int64, adj: Int32) -> Int32: ...
+def induced_subgraph(ptr: Int64, adj: Int32, nodes: Int32) -> Csr: ...
+def parse_gr(text: bytes) -> Csr: ...
+def parse_td(text: bytes) -> tuple[Int64, Int32, Int32, int]: ...
+def decompose(
+    ptr: Int64,
+    adj: Int32,
+    method: str,
+    seed: int,
+    restarts: int,
+    time_limit: float,
+    threads: int,
+    report: Callable[[int, int], object] | None,
+) -> tuple[Int64, Int32, Int32, int]: ...
+def decomposition_from_order(ptr: Int64, adj: Int32, order: Int32) -> tuple[Int64, Int32, Int32]: ...
+def decomposition_violation(ptr: Int64, adj: Int32, bag_ptr: Int64, bag_nodes: Int32, edges: Int32) -> str | None: ...
+def sample_bounded_treewidth(
+    ptr: Int64, adj: Int32, k: int, seed: int
+) -> tuple[Int64, Int32, Int64, Int32, Int32]: ...
+def build_htree(
+    ptr: Int64,
+    adj: Int32,
+    bag_ptr: Int64,
+    bag_nodes: Int32,
+    edges: Int32,
+    method: str,
+    seed: int,
+    restarts: int,
+    max_nodes: int,
+    threads: int,
+) -> tuple[Int64, Int64, Int64, Int64, Int64, Int64, Int64, Int64]: ...
+def htree_violation(
+    ptr: Int64,
+    adj: Int32,
+    parent: Int64,
+    level: Int64,
+    kappa: Int64,
+    edge_index: Int64,
+    edge_type: Int64,
+    bag_ptr: Int64,
+    bag_nodes: Int64,
+    component: Int64,
+) -> str | None: ...
+def htree_diameters(parent: Int64, edge_index: Int64, edge_type: Int64, component: Int64) -> Int64: ...

@@ -1,0 +1,211 @@
+"""Stage 2: the tree decomposition as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from neuraltrees._core import native
+from neuraltrees.errors import InputError, InvalidDecompositionError
+from neuraltrees.files import PathLike, read_whole, write_whole
+from neuraltrees.graph import Int32, Int64, node_list
+
+if TYPE_CHECKING:
+    from neuraltrees.graph import Graph
+
+
+class Bags(Sequence[tuple[int, ...]]):
+    """The bags as sorted tuples, made when looked at: a million bags cost nothing until then."""
+
+    def __init__(self, ptr: Int64, nodes: Int32) -> None:
+        self._ptr = ptr
+        self._nodes = nodes
+
+    def __len__(self) -> int:
+        return len(self._ptr) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[int, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[tuple[int, ...]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[int, ...] | list[tuple[int, ...]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        index = range(len(self))[index]
+        return tuple(self._nodes[self._ptr[index] : self._ptr[index + 1]].tolist())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self[:10]))
+        return f"[{shown}{', …' if len(self) > 10 else ''}]"
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class TreeDecomposition:
+    """Bags of graph nodes joined to a tree, or to a forest with one tree a connected component.
+
+    Every node and every edge of the graph is in a bag, and the bags that hold a node are connected. The width is the size
+    of the largest bag minus one.
+
+    Args:
+        bags: the bags, as iterables of node ids.
+        edges: pairs of bag numbers.
+        num_nodes: nodes of the graph; by default one more than the largest id in a bag.
+        lower_bound: a proven lower bound on the graph's treewidth, if one is known.
+
+    >>> td = TreeDecomposition([{0, 1, 2}, {1, 2, 3}], edges=[(0, 1)])
+    >>> td
+    TreeDecomposition(num_nodes=4, num_bags=2, width=2, lower_bound=0)
+    >>> td.bags[1], td.edges.tolist()
+    ((1, 2, 3), [[0, 1]])
+    """
+
+    num_nodes: int
+    lower_bound: int
+    bag_ptr: Int64
+    bag_nodes: Int32
+    edges: Int32
+
+    def __init__(
+        self,
+        bags: Iterable[Iterable[int]],
+        edges: npt.ArrayLike = (),
+        num_nodes: int | None = None,
+        lower_bound: int | None = None,
+    ) -> None:
+        listed = [np.asarray(sorted(bag)) for bag in bags]
+        for i, bag in enumerate(listed):
+            if bag.size and not np.issubdtype(bag.dtype, np.integer):
+                raise InputError(f"Expected bags of integers; got {bag.dtype} in bag {i}.")
+        highest = max((int(bag[-1]) for bag in listed if bag.size), default=-1)
+        count = highest + 1 if num_nodes is None else num_nodes
+        for i, bag in enumerate(listed):
+            if bag.size and (bag[0] < 0 or bag[-1] >= count):
+                wrong = bag[0] if bag[0] < 0 else bag[-1]
+                raise InvalidDecompositionError(f"Expected nodes between 0 and {count - 1}; got {wrong} in bag {i}.")
+            if bag.size and (np.diff(bag) == 0).any():
+                raise InvalidDecompositionError(f"Expected distinct nodes in a bag; bag {i} holds one twice.")
+        pairs = np.asarray(edges)
+        if pairs.size == 0:
+            pairs = np.zeros((0, 2), np.int32)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
+            raise InputError(f"Expected edges as pairs of bag numbers; got shape {pairs.shape} of {pairs.dtype}.")
+        if pairs.size and (pairs.min() < 0 or pairs.max() >= len(listed)):
+            raise InvalidDecompositionError(
+                f"Expected edges between bags 0 and {len(listed) - 1}; got {pairs.min() if pairs.min() < 0 else pairs.max()}."
+            )
+        self._set(
+            count,
+            (0 if count else -1) if lower_bound is None else lower_bound,
+            np.cumsum([0] + [len(bag) for bag in listed], dtype=np.int64),
+            np.concatenate([np.zeros(0, np.int32), *(bag.astype(np.int32) for bag in listed)]),
+            np.ascontiguousarray(pairs, dtype=np.int32),
+        )
+
+    def _set(self, num_nodes: int, lower_bound: int, bag_ptr: Int64, bag_nodes: Int32, edges: Int32) -> None:
+        for array in (bag_ptr, bag_nodes, edges):
+            array.flags.writeable = False
+        for name, value in zip(self.__dataclass_fields__, (num_nodes, lower_bound, bag_ptr, bag_nodes, edges), strict=True):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def _from_arrays(
+        cls, num_nodes: int, bag_ptr: Int64, bag_nodes: Int32, edges: Int32, lower_bound: int | None = None
+    ) -> TreeDecomposition:
+        td = cls.__new__(cls)
+        td._set(num_nodes, (0 if num_nodes else -1) if lower_bound is None else lower_bound, bag_ptr, bag_nodes, edges)
+        return td
+
+    @classmethod
+    def from_elimination_order(cls, graph: Graph, order: npt.ArrayLike) -> TreeDecomposition:
+        """Eliminates the nodes in the given order and keeps the maximal bags.
+
+        >>> from neuraltrees import Graph
+        >>> TreeDecomposition.from_elimination_order(Graph([[0, 1, 2, 3], [1, 2, 3, 0]]), [0, 1, 2, 3]).bags
+        [(1, 2, 3), (0, 1, 3)]
+        """
+        nodes = node_list(order, graph.num_nodes)
+        if len(nodes) != graph.num_nodes:
+            raise InputError(f"Expected an order of all {graph.num_nodes} nodes; got {len(nodes)} of them.")
+        return cls._from_arrays(graph.num_nodes, *native().decomposition_from_order(graph.indptr, graph.indices, nodes))
+
+    @classmethod
+    def read_td(cls, path: PathLike) -> TreeDecomposition:
+        """Reads a PACE `.td` file, plain, `.gz` or `.xz`."""
+        try:
+            bag_ptr, bag_nodes, edges, num_nodes = native().parse_td(read_whole(path))
+        except InputError as error:
+            raise type(error)(f"{path}: {error}") from None
+        return cls._from_arrays(num_nodes, bag_ptr, bag_nodes, edges)
+
+    def write_td(self, path: PathLike) -> None:
+        """Writes a PACE `.td` file, plain, `.gz` or `.xz`; the trees of a forest are joined, as the format wants one tree."""
+        lines = [f"s td {len(self.bags)} {self.width + 1} {self.num_nodes}"]
+        lines += [f"b {i + 1} {' '.join(str(v + 1) for v in bag)}".rstrip() for i, bag in enumerate(self.bags)]
+        lines += [f"{a + 1} {b + 1}" for a, b in [*self.edges.tolist(), *self._joints()]]
+        write_whole(path, ("\n".join(lines) + "\n").encode())
+
+    def _joints(self) -> list[tuple[int, int]]:
+        """Edges that join the trees of the forest one to the next."""
+        leader = list(range(len(self.bags)))
+
+        def find(bag: int) -> int:
+            while leader[bag] != bag:
+                leader[bag] = leader[leader[bag]]
+                bag = leader[bag]
+            return bag
+
+        for a, b in self.edges.tolist():
+            leader[find(a)] = find(b)
+        tops = [bag for bag in range(len(leader)) if find(bag) == bag]
+        return list(zip(tops, tops[1:], strict=False))
+
+    @property
+    def bags(self) -> Bags:
+        return Bags(self.bag_ptr, self.bag_nodes)
+
+    @property
+    def width(self) -> int:
+        """The size of the largest bag minus one; -1 without bags."""
+        return int(np.diff(self.bag_ptr).max(initial=0)) - 1
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the width is proven to be the graph's treewidth."""
+        return self.lower_bound == self.width
+
+    def validate(self, graph: Graph) -> None:
+        """Raises `InvalidDecompositionError` with the first property that fails for the graph, and where."""
+        if self.num_nodes != graph.num_nodes:
+            raise InvalidDecompositionError(
+                f"Expected a decomposition of this graph of {graph.num_nodes} nodes; got one for {self.num_nodes} nodes."
+            )
+        why = native().decomposition_violation(graph.indptr, graph.indices, self.bag_ptr, self.bag_nodes, self.edges)
+        if why is not None:
+            raise InvalidDecompositionError(f"Expected a tree decomposition of this graph; {why}.")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TreeDecomposition):
+            return NotImplemented
+        return self.num_nodes == other.num_nodes and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("bag_ptr", "bag_nodes", "edges")
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.num_nodes, self.bag_ptr.tobytes(), self.bag_nodes.tobytes(), self.edges.tobytes()))
+
+    def __repr__(self) -> str:
+        return (
+            f"TreeDecomposition(num_nodes={self.num_nodes}, num_bags={len(self.bags)}, width={self.width}, "
+            f"lower_bound={self.lower_bound})"
+        )

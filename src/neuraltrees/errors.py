@@ -1,0 +1,42 @@
+"""Every error that the library raises on purpose; a message says what was expected, what came, and what to do."""
+
+from __future__ import annotations
+
+
+class NeuralTreesError(Exception):
+    """The parent of all errors of this library."""
+
+
+class InputError(NeuralTreesError, ValueError):
+    """An argument or a file breaks a rule that the message names."""
+
+
+class ParseError(InputError):
+    """A text file breaks its format; the message gives the line."""
+
+
+class InvalidDecompositionError(InputError):
+    """A tree decomposition breaks one of its properties for the graph at hand."""
+
+
+class InvalidHTreeError(InputError):
+    """An H-tree breaks one of its invariants for the graph at hand."""
+
+
+class TreeTooLargeError(NeuralTreesError, MemoryError):
+    """The H-tree would have more nodes than `max_nodes`; raised before its arrays are allocated."""
+
+    def __init__(self, limit: int, width: int) -> None:
+        self.limit = limit
+        self.width = width
+        super().__init__(
+            f"Expected an H-tree of at most {limit:,} nodes; this graph, decomposed to treewidth {width}, needs more. "
+            f"Bound its treewidth first: sample_bounded_treewidth(graph, k=4); or raise max_nodes."
+        )
+
+    def __reduce__(self) -> tuple[type[TreeTooLargeError], tuple[int, int]]:
+        return type(self), (self.limit, self.width)
+
+
+class NativeCoreError(NeuralTreesError, ImportError):
+    """The compiled core is needed and was not built."""

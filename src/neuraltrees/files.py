@@ -1,0 +1,57 @@
+"""Files are read whole, unpacked by their ending, and written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import TypeAlias
+
+from neuraltrees.errors import InputError
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+
+def read_whole(path: PathLike) -> bytes:
+    """The content of a file; `.gz` and `.xz` are unpacked."""
+    path = Path(path)
+    packed = path.read_bytes()
+    try:
+        match path.suffix:
+            case ".gz":
+                return gzip.decompress(packed)
+            case ".xz":
+                return lzma.decompress(packed)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"Expected {path} to be a whole {path.suffix} file; got: {error}. Fetch it again.") from error
+    return packed
+
+
+def write_whole(path: PathLike, content: bytes) -> None:
+    """Writes beside the target and moves it into place, so that a crash leaves the old file; packs `.gz` and `.xz`."""
+    path = Path(path)
+    match path.suffix:
+        case ".gz":
+            content = gzip.compress(content, mtime=0)
+        case ".xz":
+            content = lzma.compress(content)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

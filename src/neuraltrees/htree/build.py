@@ -1,0 +1,65 @@
+"""Graph → H-tree."""
+
+from __future__ import annotations
+
+import torch
+
+from neuraltrees._core import native
+from neuraltrees.decomposition.decompose import Method, check_at_least, check_method, check_seed, count_threads, decompose
+from neuraltrees.decomposition.decomposition import TreeDecomposition
+from neuraltrees.graph import Graph
+from neuraltrees.htree.htree import HTree
+
+
+def build_htree(
+    graph: Graph,
+    decomposition: TreeDecomposition | None = None,
+    method: Method = "min_fill",
+    *,
+    seed: int = 0,
+    restarts: int = 4,
+    time_limit: float | None = None,
+    max_nodes: int = 50_000_000,
+    threads: int | None = None,
+) -> HTree:
+    """The H-tree: a tree decomposition whose bags are decomposed again and again, down to single nodes.
+
+    The bags of the graph's decomposition are the roots. A bag whose induced subgraph is complete gets one leaf per node;
+    any other bag gets the bags of a decomposition of its subgraph as children (Algorithm 1 of the paper). A union of many
+    graphs is built in one call.
+
+    Args:
+        graph: the graph, possibly disconnected.
+        decomposition: a decomposition of the graph; bags inside others are merged and its trees cut into the graph's
+            components. By default `decompose(graph, method)`.
+        method: how the graph is decomposed, and the bags too; below the roots `exact` and `best` stand for `min_fill`.
+        seed: breaks ties in the decompositions.
+        restarts: see `decompose`.
+        time_limit: see `decompose`.
+        max_nodes: a larger tree raises `TreeTooLargeError` before memory is allocated for it.
+        threads: threads over components and bags; all processors by default. The tree does not depend on it.
+
+    >>> square_with_tail = Graph([[0, 0, 1, 2, 2, 3], [1, 2, 3, 3, 4, 4]])
+    >>> build_htree(square_with_tail)
+    HTree(num_nodes=18, num_roots=3, num_leaves=11, num_components=1, treewidth=2)
+    """
+    check_method(method)
+    if decomposition is None:
+        decomposition = decompose(
+            graph, method, seed=seed, restarts=restarts, time_limit=time_limit, threads=threads
+        )
+    else:
+        decomposition.validate(graph)
+    arrays = native().build_htree(
+        graph.indptr,
+        graph.indices,
+        decomposition.bag_ptr,
+        decomposition.bag_nodes,
+        decomposition.edges,
+        method,
+        check_seed(seed),
+        check_at_least("restarts", restarts, 1),
+        check_at_least("max_nodes", max_nodes, 1),
+        count_threads(threads),
+    )
+    return HTree(*(torch.from_numpy(array) for array in arrays))

@@ -1,0 +1,140 @@
+"""Stage 3: the H-tree as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from neuraltrees._core import native
+from neuraltrees.errors import InvalidHTreeError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from neuraltrees.graph import Graph
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HTree:
+    """The H-tree of a graph, or the forest of the H-trees of its components, as int64 tensors over its N nodes.
+
+    Nodes stand component by component; in each the root bags come first, then what hangs from every root in preorder, so
+    that a parent always precedes its children. Edges stand type by type.
+
+    Shapes: parent, level, kappa, component :math:`(N)`, edge_index :math:`(2, E)`, edge_type :math:`(E)`,
+    bag_ptr :math:`(N + 1)`
+
+    Args:
+        parent: parent in the hierarchy, -1 for root nodes.
+        level: 0 for roots.
+        kappa: graph node of a leaf, -1 for bags.
+        edge_index: both directions of every edge.
+        edge_type: 0 root-root, 1 child → parent, 2 parent → child.
+        bag_ptr: where the bag of every node begins in `bag_nodes`.
+        bag_nodes: the sorted graph nodes of every bag.
+        component: which tree of the forest.
+    """
+
+    parent: Tensor
+    level: Tensor
+    kappa: Tensor
+    edge_index: Tensor
+    edge_type: Tensor
+    bag_ptr: Tensor
+    bag_nodes: Tensor
+    component: Tensor
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.parent)
+
+    @property
+    def num_edges(self) -> int:
+        """The number of undirected edges."""
+        return len(self.edge_type) // 2
+
+    @property
+    def num_components(self) -> int:
+        return int(self.component.max()) + 1 if self.num_nodes else 0
+
+    @property
+    def num_graph_nodes(self) -> int:
+        """Nodes of the graph: each has a leaf."""
+        return int(self.kappa.max()) + 1 if self.num_nodes else 0
+
+    @property
+    def num_roots(self) -> int:
+        return int((self.parent < 0).sum())
+
+    @property
+    def num_leaves(self) -> int:
+        return int((self.kappa >= 0).sum())
+
+    @property
+    def num_bags(self) -> int:
+        """Nodes that are not leaves, the roots among them."""
+        return self.num_nodes - self.num_leaves
+
+    @property
+    def treewidth(self) -> int:
+        """The width of the decomposition that the roots form; -1 for the tree of the empty graph."""
+        sizes = self.bag_ptr.diff()[self.parent < 0]
+        return int(sizes.max()) - 1 if len(sizes) else -1
+
+    def bag(self, node: int) -> tuple[int, ...]:
+        """The sorted graph nodes of a tree node."""
+        node = range(self.num_nodes)[node]
+        return tuple(self.bag_nodes[self.bag_ptr[node] : self.bag_ptr[node + 1]].tolist())
+
+    def nodes_per_level(self) -> Tensor:
+        """How many nodes each level has, roots first."""
+        return torch.bincount(self.level)
+
+    def edges_per_type(self) -> Tensor:
+        """How many directed edges are root-root, child → parent and parent → child."""
+        return torch.bincount(self.edge_type, minlength=3)
+
+    def diameters(self) -> Tensor:
+        """The longest path of every tree of the forest, in edges."""
+        arrays = (self.parent, self.edge_index.reshape(-1), self.edge_type, self.component)
+        return torch.from_numpy(native().htree_diameters(*(a.numpy() for a in arrays)))
+
+    def diameter(self) -> int:
+        """The longest path of the tree in edges, the paper's statistic; of a forest, that of its longest tree."""
+        return int(self.diameters().max()) if self.num_nodes else 0
+
+    def validate(self, graph: Graph) -> None:
+        """Raises `InvalidHTreeError` with the first invariant that the tree breaks for the graph, and where."""
+        arrays = [getattr(self, field.name) for field in fields(self)]
+        why = native().htree_violation(graph.indptr, graph.indices, *(a.contiguous().reshape(-1).numpy() for a in arrays))
+        if why is not None:
+            raise InvalidHTreeError(f"Expected an H-tree of this graph; {why}.")
+
+    def to_networkx(self) -> nx.Graph[int]:
+        """The tree with node attributes bag, kappa, level, parent, component and edge attribute type ("root" or "child")."""
+        import networkx as nx
+
+        tree: nx.Graph[int] = nx.Graph()
+        columns = (self.parent, self.level, self.kappa, self.component)
+        for i, (parent, level, kappa, component) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+            tree.add_node(i, bag=self.bag(i), kappa=kappa, level=level, parent=parent, component=component)
+        for (a, b), kind in zip(self.edge_index.t().tolist(), self.edge_type.tolist(), strict=True):
+            if kind < 2:
+                tree.add_edge(a, b, type="root" if kind == 0 else "child")
+        return tree
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HTree):
+            return NotImplemented
+        return all(torch.equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"HTree(num_nodes={self.num_nodes}, num_roots={self.num_roots}, num_leaves={self.num_leaves}, "
+            f"num_components={self.num_components}, treewidth={self.treewidth})"
+        )

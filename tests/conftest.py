@@ -1,0 +1,26 @@
+"""What tests of every folder share."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+# `tests.oracle` is imported from the repository's root, wherever pytest was started.
+ROOT = str(Path(__file__).resolve().parent.parent)
+if ROOT not in sys.path:
+    sys.path.append(ROOT)
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """The folder of the public datasets (stanford3dsg/, planetoid/, treewidth/, ...)."""
+    folder = os.environ.get("NEURALTREES_DATA")
+    if not folder:
+        pytest.skip("NEURALTREES_DATA is not set: export NEURALTREES_DATA=/path/to/datasets to run tests on real data")
+    path = Path(folder)
+    if not path.is_dir():
+        pytest.fail(f"Expected NEURALTREES_DATA to name the folder of the datasets, got {folder!r}.")
+    return path

@@ -1,0 +1,1 @@
+"""Plain Python answers to what the native core computes: obvious rather than fast, and written without it."""
