@@ -56,7 +56,7 @@ Out<nt::Vertex> give(std::vector<std::array<nt::Vertex, 2>>&& pairs) {
 Out<std::int64_t> give(nt::Buffer&& buffer, std::size_t rows = 1) {
     auto size = static_cast<std::size_t>(buffer.size);
     std::int64_t* data = buffer.data.release();
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+    nb::capsule owner(data, [](void* p) noexcept { nt::Buffer::Free{}(static_cast<std::int64_t*>(p)); });
     if (rows == 1) return Out<std::int64_t>(data, {size}, owner);
     return Out<std::int64_t>(data, {rows, size / rows}, owner);
 }
@@ -231,7 +231,7 @@ NB_MODULE(_native, m) {
         "build_htree",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<std::int64_t>& bag_ptr,
            const In<nt::Vertex>& bag_nodes, const Pairs& edges, const std::string& method, std::uint64_t seed, int restarts,
-           std::int64_t max_nodes, int threads) {
+           std::int64_t max_nodes, int threads, bool trusted) {
             nt::HTreeOptions options{{method_of(method), seed, restarts, 0, threads, {}}, max_nodes};
             nt::Interrupt interrupt(signalled);
             nt::HTree tree;
@@ -239,7 +239,7 @@ NB_MODULE(_native, m) {
                 nb::gil_scoped_release free;
                 const auto graph = graph_view(ptr, adj);
                 const auto given = td_view(bag_ptr, bag_nodes, edges);
-                if (nt::is_normalised(graph, given))
+                if (trusted || nt::is_normalised(graph, given))
                     tree = nt::build_htree(graph, given, options, interrupt);
                 else
                     tree = nt::build_htree(graph, nt::normalised(graph, given), options, interrupt);
@@ -252,7 +252,7 @@ NB_MODULE(_native, m) {
                                   give(std::move(tree.component)));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(), "edges"_a.noconvert(),
-        "method"_a, "seed"_a, "restarts"_a, "max_nodes"_a, "threads"_a);
+        "method"_a, "seed"_a, "restarts"_a, "max_nodes"_a, "threads"_a, "trusted"_a);
 
     using Ids = In<std::int64_t>;
     m.def(

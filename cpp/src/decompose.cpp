@@ -25,18 +25,18 @@ Attempt attempt(const DecomposeOptions& options, int run) {
     return {run % 2 == 1 ? Greedy::fill_per_degree() : Greedy::min_fill(), seed};
 }
 
-/// A component's decomposition in the graph's own vertices.
-struct Part {
-    TreeDecomposition td;
-    int width = -1;
-};
-
+/// Appends a decomposition, its vertices renamed unless `names` is empty.
 void append(TreeDecomposition& out, DecompositionView part, std::span<const Vertex> names) {
     const auto first = static_cast<Vertex>(out.bag_ptr.size()) - 1;
     const std::int64_t offset = out.bag_ptr.back();
-    for (Vertex v : part.bag_nodes) out.bag_nodes.push_back(names.empty() ? v : names[v]);
-    for (std::int64_t b = 0; b < part.num_bags(); ++b) out.bag_ptr.push_back(offset + part.bag_ptr[b + 1]);
-    for (auto [a, b] : part.edges) out.edges.push_back({first + a, first + b});
+    out.bag_nodes.insert(out.bag_nodes.end(), part.bag_nodes.begin(), part.bag_nodes.end());
+    if (!names.empty())
+        for (auto at = out.bag_nodes.begin() + offset; at != out.bag_nodes.end(); ++at) *at = names[*at];
+    const std::size_t bags = out.bag_ptr.size(), edges = out.edges.size();
+    out.bag_ptr.insert(out.bag_ptr.end(), part.bag_ptr.begin() + 1, part.bag_ptr.end());
+    for (std::size_t b = bags; b < out.bag_ptr.size(); ++b) out.bag_ptr[b] += offset;
+    out.edges.insert(out.edges.end(), part.edges.begin(), part.edges.end());
+    for (std::size_t e = edges; e < out.edges.size(); ++e) out.edges[e] = {first + out.edges[e][0], first + out.edges[e][1]};
 }
 
 TreeDecomposition decompose_large(GraphView graph, const DecomposeOptions& options) {
@@ -202,6 +202,14 @@ TreeDecomposition decompose(GraphView graph, const DecomposeOptions& options) {
     if (chunks.size() == 1 && improved.empty()) {
         out = std::move(chunks.front().td);
     } else {
+        std::size_t bags = 1, nodes = 0;
+        for (const Chunk& chunk : chunks) {
+            bags += chunk.td.bag_ptr.size() - 1;
+            nodes += chunk.td.bag_nodes.size();
+        }
+        out.bag_ptr.reserve(bags);
+        out.bag_nodes.reserve(nodes);
+        out.edges.reserve(bags);
         std::vector<std::int64_t> ptr;
         std::vector<std::array<Vertex, 2>> edges;
         for (std::int64_t c = 0; c < count; ++c) {

@@ -86,7 +86,8 @@ Components connected_components(GraphView graph) {
                     out.label[u] = label;
                     out.nodes.push_back(u);
                 }
-        std::sort(out.nodes.begin() + out.ptr.back(), out.nodes.end());
+        const auto first = out.nodes.begin() + out.ptr.back();
+        if (!std::is_sorted(first, out.nodes.end())) std::sort(first, out.nodes.end());
         out.ptr.push_back(static_cast<std::int64_t>(out.nodes.size()));
     }
     return out;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 
 #include "neuraltrees/bag_plan.hpp"
 #include "neuraltrees/error.hpp"
@@ -40,9 +41,19 @@ SmallGraph small_bag_graph(GraphView graph, std::span<const Vertex> bag) {
     return out;
 }
 
+/// Asks for the rows of a bag that will be needed soon: neighbouring bags may lie anywhere in a large graph.
+void prefetch_rows(GraphView graph, DecompositionView td, std::int64_t bag, std::int64_t end) {
+    constexpr std::int64_t far = 8, near = 4;
+    if (bag + far < end)
+        for (Vertex v : td.bag(bag + far)) __builtin_prefetch(&graph.ptr[v]);
+    if (bag + near < end)
+        for (Vertex v : td.bag(bag + near)) __builtin_prefetch(graph.adj.data() + graph.ptr[v]);
+}
+
 /// Where the nodes of a root bag and of what hangs from it go.
 struct Place {
     const BagPlan* plan;
+    std::int64_t component;
     std::int64_t root, below;            // node numbers of the bag and of the first node below
     std::int64_t root_entry, below_entry;  // where their bags go in bag_nodes
     std::int64_t below_rank;             // how many nodes with a parent come before `below`
@@ -53,7 +64,8 @@ public:
     Stamper(HTree& tree, std::int64_t root_edges, std::int64_t children)
         : t_(tree), edges_(root_edges + 2 * children), up_(root_edges), down_(root_edges + children) {}
 
-    void stamp(const Place& place, std::span<const Vertex> bag, std::int64_t component) {
+    void stamp(const Place& place, std::span<const Vertex> bag) {
+        const std::int64_t component = place.component;
         node_ = place.below;
         entry_ = place.below_entry;
         rank_ = place.below_rank;
@@ -127,12 +139,13 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
     std::vector<std::unique_ptr<BagPlanner>> planners;
     for (int t = 0; t < threads; ++t) planners.push_back(std::make_unique<BagPlanner>(nested, options.max_nodes, interrupt));
     std::vector<std::vector<Vertex>> positions(threads);
-    std::vector<Place> places(roots);
+    const auto places = std::make_unique_for_overwrite<Place[]>(roots);
     std::atomic<std::int64_t> total{0};
     parallel_chunks(roots, roots_a_chunk, threads, [&](std::int64_t begin, std::int64_t end, int worker) {
         interrupt.check();
         std::int64_t nodes = 0;
         for (std::int64_t r = begin; r < end; ++r) {
+            prefetch_rows(graph, td, r, end);
             const auto bag = td.bag(r);
             if (bag.size() <= SmallGraph::max_nodes) {
                 places[r].plan = planners[worker]->plan(small_bag_graph(graph, bag));
@@ -145,21 +158,18 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
         if ((total += nodes) > options.max_nodes) throw TreeTooLargeError(options.max_nodes, td.width());
     });
 
-    // Roots of one component stand together; its first root is where its numbers start.
-    std::vector<std::int64_t> component(roots, 0), first_root;
-    {
-        std::vector<char> joined(roots, 0);
-        for (auto [a, b] : td.edges) joined[std::max(a, b)] = 1;
-        for (std::int64_t r = 0; r < roots; ++r) {
-            if (!joined[r]) first_root.push_back(r);
-            component[r] = static_cast<std::int64_t>(first_root.size()) - 1;
-        }
-    }
+    // Roots of one component stand together; a root with no edge to an earlier one begins the next component.
+    std::vector<char> joined(roots, 0);
+    for (auto [a, b] : td.edges) joined[std::max(a, b)] = 1;
+    std::vector<std::int64_t> first_root;
+    for (std::int64_t r = 0; r < roots; ++r)
+        if (!joined[r]) first_root.push_back(r);
     const auto components = static_cast<std::int64_t>(first_root.size());
     first_root.push_back(roots);
     std::int64_t node = 0, entry = 0;
     for (std::int64_t c = 0; c < components; ++c) {
         for (std::int64_t r = first_root[c]; r < first_root[c + 1]; ++r) {
+            places[r].component = c;
             places[r].root = node++;
             places[r].root_entry = entry;
             entry += static_cast<std::int64_t>(td.bag(r).size());
@@ -182,16 +192,17 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
     tree.edge_index = Buffer(2 * edges);
     tree.edge_type = Buffer(edges);
     tree.bag_ptr[node] = entry;
-    for (std::size_t i = 0; i < td.edges.size(); ++i) {
-        const std::int64_t a = places[td.edges[i][0]].root, b = places[td.edges[i][1]].root;
-        const auto e = static_cast<std::int64_t>(2 * i);
-        tree.edge_index[e] = tree.edge_index[edges + e + 1] = a;
-        tree.edge_index[e + 1] = tree.edge_index[edges + e] = b;
-        tree.edge_type[e] = tree.edge_type[e + 1] = 0;
-    }
+    parallel_chunks(root_edges / 2, 16 * roots_a_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t a = places[td.edges[i][0]].root, b = places[td.edges[i][1]].root, e = 2 * i;
+            tree.edge_index[e] = tree.edge_index[edges + e + 1] = a;
+            tree.edge_index[e + 1] = tree.edge_index[edges + e] = b;
+            tree.edge_type[e] = tree.edge_type[e + 1] = 0;
+        }
+    });
     parallel_chunks(roots, roots_a_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
         Stamper stamper(tree, root_edges, children);
-        for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r), component[r]);
+        for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r));
     });
     return tree;
 }

@@ -1,7 +1,6 @@
 #include "neuraltrees/sampling.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "neuraltrees/bits.hpp"
@@ -22,8 +21,8 @@ struct Candidate {
 class Sampler {
 public:
     Sampler(GraphView graph, int k, std::uint64_t seed)
-        : graph_(graph), size_(k + 1), seed_(seed), best_(graph.num_nodes(), {0, 0, -1}),
-          joined_(graph.num_nodes(), 0), queue_(2) {
+        : graph_(graph), size_(k + 1), seed_(seed), node_(graph.num_nodes()), queue_(2) {
+        for (Vertex v = 0; v < graph.num_nodes(); ++v) node_[v].row = graph.neighbours(v);
         const std::int64_t kept = std::min<std::int64_t>(graph.num_edges(), std::int64_t{k} * graph.num_nodes());
         source_.reserve(kept);
         target_.reserve(kept);
@@ -31,21 +30,25 @@ public:
 
     BoundedSample run() {
         for (Vertex v = 0; v < graph_.num_nodes(); ++v)
-            if (!joined_[v]) grow(v);
+            if (node_[v].count != joined) grow(v);
         return {graph_from_edges(source_, target_, graph_.num_nodes()), std::move(out_)};
     }
 
 private:
-    struct Best {
-        std::int32_t count;
-        std::uint32_t tie;
-        Vertex bag;
+    static constexpr std::int32_t joined = -1;
+
+    /// All that is asked about a waiting node, in one cache line.
+    struct Node {
+        std::span<const Vertex> row;
+        std::int32_t count = 0;  // neighbours in its best bag; `joined` once it has joined
+        std::uint32_t tie = 0;
+        Vertex bag = -1;
     };
 
     void grow(Vertex start) {
-        bag_.assign(1, start);
-        joined_[start] = 1;
         const auto first = static_cast<Vertex>(out_.bag_ptr.size()) - 1;
+        bag_.clear();
+        join(start);
         offer(start, first);
         Vertex v, from;
         while (static_cast<int>(bag_.size()) < size_ && pop(v, from)) {
@@ -67,57 +70,67 @@ private:
 
     /// Adds v to the sorted bag and keeps its edges into it.
     void join(Vertex v) {
-        joined_[v] = 1;
-        for (Vertex u : bag_)
-            if (graph_.has_edge(u, v)) {
-                source_.push_back(u);
-                target_.push_back(v);
-            }
+        node_[v].count = joined;
+        meet(v, [&](std::size_t i) {
+            source_.push_back(bag_[i]);
+            target_.push_back(v);
+        });
         bag_.insert(std::lower_bound(bag_.begin(), bag_.end(), v), v);
     }
 
     /// The member that v replaces: one that is not its neighbour if there is any, by hash.
-    std::ptrdiff_t dispensable(Vertex v) const {
+    std::ptrdiff_t dispensable(Vertex v) {
+        near_.assign(bag_.size(), 0);
+        meet(v, [&](std::size_t i) { near_[i] = 1; });
         std::ptrdiff_t chosen = -1;
         std::uint64_t best = 0;
         for (std::size_t i = 0; i < bag_.size(); ++i) {
-            const std::uint64_t key = (mix(mix(seed_, v), bag_[i]) >> 1) | (std::uint64_t{!graph_.has_edge(bag_[i], v)} << 63);
+            const std::uint64_t key = (mix(mix(seed_, v), bag_[i]) >> 1) | (std::uint64_t{!near_[i]} << 63);
             if (chosen < 0 || key > best) chosen = static_cast<std::ptrdiff_t>(i), best = key;
         }
         return chosen;
     }
 
-    /// Scores the waiting neighbours of v, the newest member, against the bag that it joined.
+    /// Calls f(i) for every member i of the bag that is a neighbour of v.
+    template <typename F>
+    void meet(Vertex v, F&& f) const {
+        const auto row = node_[v].row;
+        if (row.size() > 8 * bag_.size()) {
+            for (std::size_t i = 0; i < bag_.size(); ++i)
+                if (std::binary_search(row.begin(), row.end(), bag_[i])) f(i);
+            return;
+        }
+        auto it = row.begin();
+        for (std::size_t i = 0; i < bag_.size(); ++i) {
+            while (it != row.end() && *it < bag_[i]) ++it;
+            if (it == row.end()) return;
+            if (*it == bag_[i]) f(i);
+        }
+    }
+
+    /// Scores the waiting neighbours of v, the newest member, against the bag that it joined. They lie anywhere in memory, so
+    /// all of them are asked for before the first is used.
     void offer(Vertex v, Vertex bag) {
-        for (Vertex u : graph_.neighbours(v)) {
-            if (joined_[u]) continue;
-            const std::int32_t count = neighbours_in_bag(u);
-            Best& best = best_[u];
-            if (count < best.count) continue;
+        const auto row = node_[v].row;
+        for (Vertex u : row) __builtin_prefetch(&node_[u]);
+        for (Vertex u : row)
+            if (node_[u].count != joined) __builtin_prefetch(node_[u].row.data());
+        for (Vertex u : row) {
+            Node& node = node_[u];
+            if (node.count == joined) continue;
+            std::int32_t count = 0;
+            meet(u, [&](std::size_t) { ++count; });
+            if (count < node.count) continue;
             const auto tie = static_cast<std::uint32_t>(mix(mix(seed_, u), v) >> 32);
-            if (count == best.count && tie <= best.tie) continue;
-            best = {count, tie, bag};
+            if (count == node.count && tie <= node.tie) continue;
+            node.count = count;
+            node.tie = tie;
+            node.bag = bag;
             if (count >= static_cast<std::int32_t>(queue_.size())) queue_.resize(count + 1);
             queue_[count].push_back({tie, u, bag});
             std::push_heap(queue_[count].begin(), queue_[count].end());
             top_ = std::max(top_, count);
         }
-    }
-
-    std::int32_t neighbours_in_bag(Vertex u) const {
-        const auto row = graph_.neighbours(u);
-        std::int32_t count = 0;
-        if (row.size() > 8 * bag_.size()) {
-            for (Vertex w : bag_) count += std::binary_search(row.begin(), row.end(), w);
-            return count;
-        }
-        auto it = row.begin();
-        for (Vertex w : bag_) {
-            while (it != row.end() && *it < w) ++it;
-            if (it == row.end()) break;
-            count += *it == w;
-        }
-        return count;
     }
 
     bool pop(Vertex& v, Vertex& bag) {
@@ -127,7 +140,7 @@ private:
                 const Candidate c = heap.front();
                 std::pop_heap(heap.begin(), heap.end());
                 heap.pop_back();
-                if (joined_[c.node] || best_[c.node].count != top_ || best_[c.node].bag != c.bag) continue;
+                if (node_[c.node].count != top_ || node_[c.node].bag != c.bag) continue;
                 v = c.node;
                 bag = c.bag;
                 return true;
@@ -139,11 +152,11 @@ private:
     GraphView graph_;
     int size_;
     std::uint64_t seed_;
-    std::vector<Best> best_;
-    std::vector<char> joined_;
+    std::vector<Node> node_;
     std::vector<std::vector<Candidate>> queue_;  // by the number of neighbours in the bag
     std::int32_t top_ = 0;
     std::vector<Vertex> bag_;
+    std::vector<char> near_;
     std::vector<std::int64_t> source_, target_;
     TreeDecomposition out_;
 };

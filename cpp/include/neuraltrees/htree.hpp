@@ -1,29 +1,18 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "neuraltrees/buffer.hpp"
 #include "neuraltrees/decompose.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/graph.hpp"
 #include "neuraltrees/interrupt.hpp"
 
 namespace neuraltrees {
-
-/// An array that is written once, in full, by its maker: no zeros first.
-struct Buffer {
-    std::unique_ptr<std::int64_t[]> data;
-    std::int64_t size = 0;
-
-    Buffer() = default;
-    explicit Buffer(std::int64_t n) : data(std::make_unique_for_overwrite<std::int64_t[]>(n)), size(n) {}
-    std::int64_t& operator[](std::int64_t i) { return data[i]; }
-    std::span<const std::int64_t> view() const { return {data.get(), static_cast<std::size_t>(size)}; }
-};
 
 /// The H-tree (or the forest of them) as flat arrays. Component by component; in each the root bags first, then what hangs
 /// from every root in preorder, so that a parent always comes before its children. Edges: root-root pairs, then child→parent of

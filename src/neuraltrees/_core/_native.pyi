@@ -39,6 +39,7 @@ def build_htree(
     restarts: int,
     max_nodes: int,
     threads: int,
+    trusted: bool,
 ) -> tuple[Int64, Int64, Int64, Int64, Int64, Int64, Int64, Int64]: ...
 def htree_violation(
     ptr: Int64,

@@ -44,6 +44,7 @@ def build_htree(
     HTree(num_nodes=18, num_roots=3, num_leaves=11, num_components=1, treewidth=2)
     """
     check_method(method)
+    ours = decomposition is None
     if decomposition is None:
         decomposition = decompose(
             graph, method, seed=seed, restarts=restarts, time_limit=time_limit, threads=threads
@@ -61,5 +62,6 @@ def build_htree(
         check_at_least("restarts", restarts, 1),
         check_at_least("max_nodes", max_nodes, 1),
         count_threads(threads),
+        ours,
     )
     return HTree(*(torch.from_numpy(array) for array in arrays))
