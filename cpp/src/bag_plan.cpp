@@ -1,6 +1,8 @@
 #include "neuraltrees/bag_plan.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <mutex>
 
 #include "neuraltrees/error.hpp"
 
@@ -25,7 +27,34 @@ SmallGraph induced(const SmallGraph& graph, std::uint64_t members) {
     return out;
 }
 
+std::mutex idle_guard;
+std::vector<std::unique_ptr<BagPlanner>> idle;
+
 }  // namespace
+
+std::unique_ptr<BagPlanner> BagPlanner::borrow(const DecomposeOptions& options, std::int64_t max_nodes, Interrupt& interrupt) {
+    std::unique_ptr<BagPlanner> planner;
+    {
+        const std::lock_guard lock(idle_guard);
+        const auto it = std::find_if(idle.begin(), idle.end(), [&](const auto& p) { return p->serves(options); });
+        if (it != idle.end()) {
+            planner = std::move(*it);
+            idle.erase(it);
+        }
+    }
+    if (!planner) planner.reset(new BagPlanner(options));
+    planner->max_nodes_ = max_nodes;
+    planner->interrupt_ = &interrupt;
+    return planner;
+}
+
+void BagPlanner::give_back(std::unique_ptr<BagPlanner> planner) {
+    constexpr std::size_t most_idle = 8;
+    if (planner->wide_ || planner->plans_.size() > kept) return;
+    const std::lock_guard lock(idle_guard);
+    if (idle.size() == most_idle) idle.erase(idle.begin());
+    idle.push_back(std::move(planner));
+}
 
 BagPlanner::Key BagPlanner::key_of(const SmallGraph& graph) {
     Key key;
@@ -60,7 +89,10 @@ void BagPlanner::count(BagPlan& plan, std::int64_t bag) const {
 }
 
 const BagPlan* BagPlanner::plan(const SmallGraph& graph) {
-    if (graph.n > remembered) return expand(graph);
+    if (graph.n > remembered) {
+        wide_ = true;
+        return expand(graph);
+    }
     const Key key = key_of(graph);
     if (const auto it = known_.find(key); it != known_.end()) return it->second;
     const BagPlan* made = expand(graph);
@@ -85,6 +117,7 @@ const BagPlan* BagPlanner::expand(const SmallGraph& graph) {
 }
 
 const BagPlan* BagPlanner::plan(const Graph& root) {
+    wide_ = true;
     // A wide bag may nest as deep as it is wide, so its plans are made on a stack of our own: first all graphs downwards,
     // then all counts upwards.
     struct Pending {
@@ -115,7 +148,7 @@ const BagPlan* BagPlanner::plan(const Graph& root) {
     while (!stack.empty()) {
         const Pending next = std::move(stack.back());
         stack.pop_back();
-        interrupt_.check();
+        interrupt_->check();
         const TreeDecomposition td = decompose(next.graph, options_);
         position.assign(next.graph.view().num_nodes(), -1);
         for (std::int64_t b = 0; b < td.view().num_bags(); ++b) {

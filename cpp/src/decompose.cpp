@@ -95,7 +95,7 @@ DecompositionView slice(const Chunk& chunk, std::size_t i, std::vector<std::int6
 }  // namespace
 
 SmallDecomposition decompose_small(const SmallGraph& graph, const DecomposeOptions& options) {
-    const int bound = minor_min_degree(graph);
+    int bound = -1;
     SmallDecomposition best;
     if (options.method == Method::junction_tree) {
         std::vector<std::vector<Vertex>> rows(graph.n);
@@ -104,6 +104,7 @@ SmallDecomposition decompose_small(const SmallGraph& graph, const DecomposeOptio
         const auto order =
             minimal_triangulation_order(graph.n, [&](Vertex v) -> const std::vector<Vertex>& { return rows[v]; });
         best = clique_tree(graph.n, small_eliminate(graph, order));
+        bound = minor_min_degree(graph);
     } else {
         int width = graph.n;
         for (int run = 0; run < options.restarts && width > bound; ++run) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <memory>
 
 #include "neuraltrees/bag_plan.hpp"
@@ -13,30 +14,33 @@ namespace {
 
 constexpr std::int64_t roots_a_chunk = 512;
 
-/// G[bag] for a bag of at most 64 sorted vertices. A hub is not scanned: its neighbours in the bag find it, and two hubs look
-/// each other up.
+/// G[bag] for a bag of at most 64 sorted vertices. Short rows are read; two long ones look each other up, so that a hub costs
+/// no more than another vertex. In a small bag a neighbour is compared with all members at once, without a branch.
 SmallGraph small_bag_graph(GraphView graph, std::span<const Vertex> bag) {
     SmallGraph out;
     out.n = static_cast<int>(bag.size());
     std::fill_n(out.row.begin(), out.n, 0);
-    auto join = [&](int i, int j) {
-        out.row[i] |= std::uint64_t{1} << j;
-        out.row[j] |= std::uint64_t{1} << i;
-    };
-    const auto scanned = static_cast<std::int64_t>(8 * bag.size());
+    const bool few = out.n <= 16;
+    const std::int64_t short_row = few ? 16 : 8 * out.n;
     for (int i = 0; i < out.n; ++i) {
         const auto row = graph.neighbours(bag[i]);
-        if (static_cast<std::int64_t>(row.size()) <= scanned) {
-            auto it = row.begin();
-            for (int j = 0; j < out.n; ++j) {
-                while (it != row.end() && *it < bag[j]) ++it;
-                if (it == row.end()) break;
-                if (*it == bag[j]) join(i, j);
-            }
-        } else {
+        std::uint64_t met = 0;
+        if (static_cast<std::int64_t>(row.size()) > short_row) {
             for (int j = i + 1; j < out.n; ++j)
-                if (graph.degree(bag[j]) > scanned && std::binary_search(row.begin(), row.end(), bag[j])) join(i, j);
+                if (graph.degree(bag[j]) > short_row && std::binary_search(row.begin(), row.end(), bag[j]))
+                    met |= std::uint64_t{1} << j;
+        } else if (few) {
+            for (Vertex u : row)
+                for (int j = 0; j < out.n; ++j) met |= std::uint64_t{bag[j] == u} << j;
+        } else {
+            auto it = row.begin();
+            for (int j = 0; j < out.n && it != row.end(); ++j) {
+                while (it != row.end() && *it < bag[j]) ++it;
+                if (it != row.end() && *it == bag[j]) met |= std::uint64_t{1} << j;
+            }
         }
+        out.row[i] |= met;
+        for (std::uint64_t m = met; m != 0; m &= m - 1) out.row[std::countr_zero(m)] |= std::uint64_t{1} << i;
     }
     return out;
 }
@@ -59,71 +63,81 @@ struct Place {
     std::int64_t below_rank;             // how many nodes with a parent come before `below`
 };
 
+/// Writes the nodes of one root after another. Counters are locals: members would be reloaded after every store.
 class Stamper {
 public:
     Stamper(HTree& tree, std::int64_t root_edges, std::int64_t children)
-        : t_(tree), edges_(root_edges + 2 * children), up_(root_edges), down_(root_edges + children) {}
+        : parent_(tree.parent.data.get()), level_(tree.level.data.get()), kappa_(tree.kappa.data.get()),
+          component_(tree.component.data.get()), bag_ptr_(tree.bag_ptr.data.get()), bag_nodes_(tree.bag_nodes.data.get()) {
+        const std::int64_t edges = root_edges + 2 * children;
+        up_source_ = tree.edge_index.data.get() + root_edges;
+        down_source_ = up_source_ + children;
+        up_target_ = up_source_ + edges;
+        down_target_ = down_source_ + edges;
+        up_type_ = tree.edge_type.data.get() + root_edges;
+        down_type_ = up_type_ + children;
+    }
 
     void stamp(const Place& place, std::span<const Vertex> bag) {
-        const std::int64_t component = place.component;
-        node_ = place.below;
-        entry_ = place.below_entry;
-        rank_ = place.below_rank;
-        write(place.root, -1, 0, -1, component, place.root_entry);
-        for (std::size_t i = 0; i < bag.size(); ++i) t_.bag_nodes[place.root_entry + static_cast<std::int64_t>(i)] = bag[i];
+        node(place.root, -1, 0, -1, place.component, place.root_entry);
+        std::copy(bag.begin(), bag.end(), bag_nodes_ + place.root_entry);
+        Cursor at{place.below, place.below_entry, place.below_rank};
+        const auto size = static_cast<std::int64_t>(bag.size());
+        if (place.plan->children.empty()) {
+            leaves(at, place.root, 1, place.root_entry, size, place.component);
+            return;
+        }
         open(place.plan, place.root);
         while (!stack_.empty()) {
-            const auto [child, parent] = stack_.back();
+            const auto [child, above] = stack_.back();
             stack_.pop_back();
-            const std::int64_t above = t_.bag_ptr[parent], at = entry_;
-            const std::int64_t id = append(parent, -1, component);
-            for (Vertex m : child->members) t_.bag_nodes[entry_++] = t_.bag_nodes[above + m];
-            if (child->plan->children.empty()) {
-                const std::int64_t end = entry_;
-                for (std::int64_t e = at; e < end; ++e) leaf(id, t_.bag_nodes[e], component);
-            } else {
+            const std::int64_t id = at.node++, first = at.entry, depth = level_[above] + 1;
+            node(id, above, depth, -1, place.component, first);
+            edges(at.rank++, id, above);
+            const std::int64_t* names = bag_nodes_ + bag_ptr_[above];
+            for (Vertex m : child->members) bag_nodes_[at.entry++] = names[m];
+            if (child->plan->children.empty())
+                leaves(at, id, depth + 1, first, at.entry - first, place.component);
+            else
                 open(child->plan, id);
-            }
         }
     }
 
 private:
+    struct Cursor {
+        std::int64_t node, entry, rank;
+    };
+
     void open(const BagPlan* plan, std::int64_t id) {
-        if (plan->children.empty()) {
-            const std::int64_t begin = t_.bag_ptr[id], end = begin + plan->entries / 2;
-            for (std::int64_t e = begin; e < end; ++e) leaf(id, t_.bag_nodes[e], t_.component[id]);
-            return;
-        }
         for (auto it = plan->children.rbegin(); it != plan->children.rend(); ++it) stack_.emplace_back(&*it, id);
     }
-    void leaf(std::int64_t parent, std::int64_t vertex, std::int64_t component) {
-        append(parent, vertex, component);
-        t_.bag_nodes[entry_++] = vertex;
+    void leaves(Cursor& at, std::int64_t above, std::int64_t depth, std::int64_t first, std::int64_t count, std::int64_t component) {
+        const std::int64_t id = at.node, entry = at.entry, rank = at.rank;
+        for (std::int64_t i = 0; i < count; ++i) {
+            const std::int64_t v = bag_nodes_[first + i];
+            node(id + i, above, depth, v, component, entry + i);
+            bag_nodes_[entry + i] = v;
+            edges(rank + i, id + i, above);
+        }
+        at = {id + count, entry + count, rank + count};
     }
-    std::int64_t append(std::int64_t parent, std::int64_t kappa, std::int64_t component) {
-        const std::int64_t id = node_++;
-        write(id, parent, t_.level[parent] + 1, kappa, component, entry_);
-        edge(up_ + rank_, id, parent, 1);
-        edge(down_ + rank_, parent, id, 2);
-        ++rank_;
-        return id;
+    void node(std::int64_t id, std::int64_t parent, std::int64_t level, std::int64_t kappa, std::int64_t component,
+              std::int64_t entry) {
+        parent_[id] = parent;
+        level_[id] = level;
+        kappa_[id] = kappa;
+        component_[id] = component;
+        bag_ptr_[id] = entry;
     }
-    void write(std::int64_t id, std::int64_t parent, std::int64_t level, std::int64_t kappa, std::int64_t component,
-               std::int64_t entry) {
-        t_.parent[id] = parent;
-        t_.level[id] = level;
-        t_.kappa[id] = kappa;
-        t_.component[id] = component;
-        t_.bag_ptr[id] = entry;
-    }
-    void edge(std::int64_t e, std::int64_t source, std::int64_t target, std::int64_t type) {
-        t_.edge_index[e] = source;
-        t_.edge_index[edges_ + e] = target;
-        t_.edge_type[e] = type;
+    void edges(std::int64_t rank, std::int64_t child, std::int64_t parent) {
+        up_source_[rank] = down_target_[rank] = child;
+        up_target_[rank] = down_source_[rank] = parent;
+        up_type_[rank] = 1;
+        down_type_[rank] = 2;
     }
 
-    HTree& t_;
-    std::int64_t edges_, up_, down_, node_ = 0, entry_ = 0, rank_ = 0;
+    std::int64_t *parent_, *level_, *kappa_, *component_, *bag_ptr_, *bag_nodes_;
+    std::int64_t *up_source_, *up_target_, *up_type_, *down_source_, *down_target_, *down_type_;
     std::vector<std::pair<const BagPlan::Child*, std::int64_t>> stack_;
 };
 
@@ -137,7 +151,7 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
     if (nested.method == Method::exact || nested.method == Method::best) nested.method = Method::min_fill;
 
     std::vector<std::unique_ptr<BagPlanner>> planners;
-    for (int t = 0; t < threads; ++t) planners.push_back(std::make_unique<BagPlanner>(nested, options.max_nodes, interrupt));
+    for (int t = 0; t < threads; ++t) planners.push_back(BagPlanner::borrow(nested, options.max_nodes, interrupt));
     std::vector<std::vector<Vertex>> positions(threads);
     const auto places = std::make_unique_for_overwrite<Place[]>(roots);
     std::atomic<std::int64_t> total{0};
@@ -204,6 +218,7 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
         Stamper stamper(tree, root_edges, children);
         for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r));
     });
+    for (auto& planner : planners) BagPlanner::give_back(std::move(planner));
     return tree;
 }
 

@@ -1,6 +1,8 @@
 #include "neuraltrees/sampling.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <string>
 
 #include "neuraltrees/bits.hpp"
@@ -9,19 +11,52 @@
 namespace neuraltrees {
 namespace {
 
-/// A node waiting to join `bag`, where it has as many neighbours as the level of the queue it waits in.
+/// A node waiting to join `bag`.
 struct Candidate {
-    std::uint32_t tie;
     Vertex node;
     Vertex bag;
+};
 
-    bool operator<(const Candidate& o) const { return tie != o.tie ? tie < o.tie : node < o.node; }
+/// Candidates by their number of neighbours in the bag, then by the first six bits of their tie-break, the latest first. Entries
+/// are never removed early: who pops one checks whether it still holds.
+class BucketQueue {
+public:
+    void push(std::int32_t count, std::uint32_t tie, Candidate candidate) {
+        if (count >= static_cast<std::int32_t>(levels_.size())) levels_.resize(count + 1);
+        const std::uint32_t bucket = tie >> 26;
+        levels_[count].filled |= std::uint64_t{1} << bucket;
+        levels_[count].bucket[bucket].push_back(candidate);
+        top_ = std::max(top_, count);
+    }
+    /// Takes the best candidate; `count` is its level, 0 if the queue is empty.
+    Candidate pop(std::int32_t& count) {
+        for (; top_ > 0; --top_) {
+            Level& level = levels_[top_];
+            if (level.filled == 0) continue;
+            const int best = 63 - std::countl_zero(level.filled);
+            const Candidate candidate = level.bucket[best].back();
+            level.bucket[best].pop_back();
+            if (level.bucket[best].empty()) level.filled &= ~(std::uint64_t{1} << best);
+            count = top_;
+            return candidate;
+        }
+        count = 0;
+        return {};
+    }
+
+private:
+    struct Level {
+        std::uint64_t filled = 0;
+        std::array<std::vector<Candidate>, 64> bucket;
+    };
+    std::vector<Level> levels_;
+    std::int32_t top_ = 0;
 };
 
 class Sampler {
 public:
     Sampler(GraphView graph, int k, std::uint64_t seed)
-        : graph_(graph), size_(k + 1), seed_(seed), node_(graph.num_nodes()), queue_(2) {
+        : graph_(graph), size_(k + 1), seed_(seed), node_(graph.num_nodes()) {
         for (Vertex v = 0; v < graph.num_nodes(); ++v) node_[v].row = graph.neighbours(v);
         const std::int64_t kept = std::min<std::int64_t>(graph.num_edges(), std::int64_t{k} * graph.num_nodes());
         source_.reserve(kept);
@@ -91,21 +126,20 @@ private:
         return chosen;
     }
 
-    /// Calls f(i) for every member i of the bag that is a neighbour of v.
+    /// Calls f(i) for every member i of the bag that is a neighbour of v. A short row is compared with all members at once,
+    /// without a branch; in a long one every member is looked up.
     template <typename F>
     void meet(Vertex v, F&& f) const {
         const auto row = node_[v].row;
-        if (row.size() > 8 * bag_.size()) {
-            for (std::size_t i = 0; i < bag_.size(); ++i)
-                if (std::binary_search(row.begin(), row.end(), bag_[i])) f(i);
+        if (row.size() <= 16 && bag_.size() <= 16) {
+            std::uint32_t met = 0;
+            for (Vertex u : row)
+                for (std::size_t i = 0; i < bag_.size(); ++i) met |= std::uint32_t{bag_[i] == u} << i;
+            for (; met != 0; met &= met - 1) f(static_cast<std::size_t>(std::countr_zero(met)));
             return;
         }
-        auto it = row.begin();
-        for (std::size_t i = 0; i < bag_.size(); ++i) {
-            while (it != row.end() && *it < bag_[i]) ++it;
-            if (it == row.end()) return;
-            if (*it == bag_[i]) f(i);
-        }
+        for (std::size_t i = 0; i < bag_.size(); ++i)
+            if (std::binary_search(row.begin(), row.end(), bag_[i])) f(i);
     }
 
     /// Scores the waiting neighbours of v, the newest member, against the bag that it joined. They lie anywhere in memory, so
@@ -126,35 +160,27 @@ private:
             node.count = count;
             node.tie = tie;
             node.bag = bag;
-            if (count >= static_cast<std::int32_t>(queue_.size())) queue_.resize(count + 1);
-            queue_[count].push_back({tie, u, bag});
-            std::push_heap(queue_[count].begin(), queue_[count].end());
-            top_ = std::max(top_, count);
+            queue_.push(count, tie, {u, bag});
         }
     }
 
     bool pop(Vertex& v, Vertex& bag) {
-        for (; top_ > 0; --top_) {
-            auto& heap = queue_[top_];
-            while (!heap.empty()) {
-                const Candidate c = heap.front();
-                std::pop_heap(heap.begin(), heap.end());
-                heap.pop_back();
-                if (node_[c.node].count != top_ || node_[c.node].bag != c.bag) continue;
-                v = c.node;
-                bag = c.bag;
-                return true;
-            }
+        std::int32_t count;
+        for (;;) {
+            const Candidate best = queue_.pop(count);
+            if (count == 0) return false;
+            if (node_[best.node].count != count || node_[best.node].bag != best.bag) continue;
+            v = best.node;
+            bag = best.bag;
+            return true;
         }
-        return false;
     }
 
     GraphView graph_;
     int size_;
     std::uint64_t seed_;
     std::vector<Node> node_;
-    std::vector<std::vector<Candidate>> queue_;  // by the number of neighbours in the bag
-    std::int32_t top_ = 0;
+    BucketQueue queue_;
     std::vector<Vertex> bag_;
     std::vector<char> near_;
     std::vector<std::int64_t> source_, target_;

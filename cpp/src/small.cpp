@@ -40,18 +40,25 @@ struct Eliminator {
     void eliminate(int v) {
         const Mask around = g.row[v];
         alive &= ~bit(v);
+        if (fill[v] == 0) {
+            const int degree = std::popcount(around);
+            for (Mask m = around; m; m &= m - 1) {
+                const int a = lowest(m);
+                fill[a] = static_cast<std::int16_t>(fill[a] - (std::popcount(g.row[a]) - degree));
+                g.row[a] &= ~bit(v);
+            }
+            return;
+        }
         Mask changed = around;
         for (Mask m = around; m; m &= m - 1) {
             const int a = lowest(m);
             for (Mask gap = around & ~g.row[a] & ~bit(a) & ~(bit(a) - 1); gap; gap &= gap - 1)
                 changed |= g.row[a] & g.row[lowest(gap)];
         }
-        const bool filled = fill[v] > 0;
         for (Mask m = around; m; m &= m - 1) {
             const int a = lowest(m);
             g.row[a] = (g.row[a] | around) & ~bit(a) & ~bit(v);
         }
-        if (!filled) changed = around;
         for (Mask m = changed & alive; m; m &= m - 1) recount(lowest(m));
     }
 };
@@ -79,21 +86,23 @@ int minor_min_degree(const SmallGraph& graph) {
     return bound;
 }
 
-SmallElimination small_greedy(const SmallGraph& graph, Greedy rule, std::uint64_t seed, int lower_bound) {
+SmallElimination small_greedy(const SmallGraph& graph, Greedy rule, std::uint64_t seed, int& lower_bound) {
     SmallElimination out;
     Eliminator e(graph);
     int low = lower_bound;
     for (int step = 0; step < graph.n; ++step) {
-        // Key: 0 for a simplicial vertex, 1 for an almost simplicial one, the greedy score above.
-        std::uint64_t best = ~std::uint64_t{0};
+        // The lowest tie among the simplicial vertices; with seed 0 that is the first of them.
         int chosen = -1;
-        for (Mask m = e.alive; m; m &= m - 1) {
+        for (Mask m = e.alive; m && !(chosen >= 0 && seed == 0); m &= m - 1)
+            if (const int v = lowest(m); e.fill[v] == 0 && (chosen < 0 || tie_break(seed, v) < tie_break(seed, chosen)))
+                chosen = v;
+        if (chosen < 0 && lower_bound < 0) low = std::max(low, lower_bound = minor_min_degree(graph));
+        // Else key 0 for an almost simplicial vertex, the greedy score above.
+        std::uint64_t best = ~std::uint64_t{0};
+        for (Mask m = chosen < 0 ? e.alive : 0; m; m &= m - 1) {
             const int v = lowest(m), degree = std::popcount(e.g.row[v]), fill = e.fill[v];
-            std::uint64_t score = 2 + rule.score(fill, degree);
-            if (fill == 0)
-                score = 0;
-            else if (degree <= low && fill < degree && e.almost_simplicial(v))
-                score = 1;
+            std::uint64_t score = 1 + rule.score(fill, degree);
+            if (degree <= low && fill < degree && e.almost_simplicial(v)) score = 0;
             const std::uint64_t key = score << 32 | tie_break(seed, v);
             if (key < best) best = key, chosen = v;
         }
@@ -102,6 +111,7 @@ SmallElimination small_greedy(const SmallGraph& graph, Greedy rule, std::uint64_
         low = std::max(low, std::popcount(e.g.row[chosen]));
         e.eliminate(chosen);
     }
+    if (lower_bound < 0) lower_bound = low;  // all were simplicial: the graph is chordal, its largest clique met
     return out;
 }
 

@@ -48,7 +48,7 @@ class Graph:
     def __init__(self, edge_index: EdgeIndex, num_nodes: int | None = None) -> None:
         source, target = _endpoints(edge_index)
         count = _count_nodes(source, target, num_nodes)
-        self._set(*native().graph_from_edges(source, target, count))
+        self._set(*native.graph_from_edges(source, target, count))
 
     def _set(self, indptr: Int64, indices: Int32) -> None:
         indptr.flags.writeable = indices.flags.writeable = False
@@ -87,7 +87,7 @@ class Graph:
     def read_gr(cls, path: PathLike) -> Graph:
         """Reads a PACE `.gr` file, plain, `.gz` or `.xz`."""
         try:
-            return cls._from_rows(*native().parse_gr(read_whole(path)))
+            return cls._from_rows(*native.parse_gr(read_whole(path)))
         except InputError as error:
             raise type(error)(f"{path}: {error}") from None
 
@@ -110,7 +110,9 @@ class Graph:
         entries = np.cumsum([0] + [len(g.indices) for g in graphs])
         if nodes[-1] >= 2**31 - 1:
             raise InputError(f"Expected fewer than 2^31 - 1 nodes in a union; got {nodes[-1]:,}. Split it.")
-        indptr = np.concatenate([np.zeros(1, np.int64)] + [g.indptr[1:] + e for g, e in zip(graphs, entries, strict=False)])
+        indptr = np.concatenate(
+            [np.zeros(1, np.int64)] + [g.indptr[1:] + e for g, e in zip(graphs, entries, strict=False)]
+        )
         indices = [g.indices + np.int32(n) for g, n in zip(graphs, nodes, strict=False)]
         return Graph._from_rows(indptr, np.concatenate([np.zeros(0, np.int32), *indices]))
 
@@ -121,7 +123,7 @@ class Graph:
         [[0, 1], [1, 0]]
         """
         chosen = node_list(nodes, self.num_nodes)
-        return Graph._from_rows(*native().induced_subgraph(self.indptr, self.indices, chosen))
+        return Graph._from_rows(*native.induced_subgraph(self.indptr, self.indices, chosen))
 
     @property
     def num_nodes(self) -> int:
@@ -151,7 +153,7 @@ class Graph:
     @cached_property
     def component(self) -> Int32:
         """The connected component of every node; components are numbered by their smallest node."""
-        label = native().connected_components(self.indptr, self.indices)
+        label = native.connected_components(self.indptr, self.indices)
         label.flags.writeable = False
         return label
 
@@ -199,7 +201,7 @@ def moralize(graph: EdgeIndex | nx.DiGraph[Any], num_nodes: int | None = None) -
     """
     edges, count = _networkx_edges(graph) if hasattr(graph, "nodes") else (graph, num_nodes)
     source, target = _endpoints(edges)
-    return Graph._from_rows(*native().moral_graph(source, target, _count_nodes(source, target, count)))
+    return Graph._from_rows(*native.moral_graph(source, target, _count_nodes(source, target, count)))
 
 
 def node_list(nodes: Sequence[int] | npt.ArrayLike, num_nodes: int) -> Int32:

@@ -19,7 +19,9 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 import neuraltrees as nt
-from neuraltrees.htree.layout import Layout, decomposition_layout, graph_layout, htree_layout
+from neuraltrees.htree.graph_layout import graph_layout
+from neuraltrees.htree.layout import Layout
+from neuraltrees.htree.tree_layout import decomposition_layout, htree_layout
 
 GOLDEN = [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 4)]
 ROOM = ["kitchen", "dining table", "chair", "office chair", "refrigerator", "oven", "sink", "potted plant", "microwave"]
@@ -306,7 +308,7 @@ def test_existing_file_survives_a_failure(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError("disk full")
 
     (tmp_path / "figure.svg").write_text("precious")
-    monkeypatch.setattr(*((Figure, "savefig") if owner == "savefig" else (os, "replace")), fail)
+    monkeypatch.setattr(*((Figure, "savefig") if owner == "savefig" else (Path, "replace")), fail)
     with pytest.raises(OSError, match="disk full"):
         drawn("golden", path=tmp_path / "figure.svg")
     assert [file.name for file in tmp_path.iterdir()] == ["figure.svg"]

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -22,11 +23,13 @@ struct BagPlan {
     std::int64_t entries = 0;     // sum of their bag sizes
 };
 
-/// Makes plans, remembering those of bags of at most 16 vertices by their adjacency. One per thread.
+/// Makes plans, remembering those of bags of at most 16 vertices by their adjacency. One per thread, and kept for the next
+/// tree that is built with the same options: the graphs of a dataset share most of their small bags.
 class BagPlanner {
 public:
-    BagPlanner(const DecomposeOptions& options, std::int64_t max_nodes, Interrupt& interrupt)
-        : options_(options), max_nodes_(max_nodes), interrupt_(interrupt) {}
+    /// A planner for these options that nobody uses, from an earlier build if there is one.
+    static std::unique_ptr<BagPlanner> borrow(const DecomposeOptions& options, std::int64_t max_nodes, Interrupt& interrupt);
+    static void give_back(std::unique_ptr<BagPlanner> planner);
 
     const BagPlan* plan(const SmallGraph& graph);
     const BagPlan* plan(const Graph& graph);
@@ -39,7 +42,13 @@ private:
     struct KeyHash {
         std::size_t operator()(const Key& k) const { return mix(k.low, k.high); }
     };
-    static constexpr int remembered = 16;  // 120 pairs and the size fit in 128 bits
+    static constexpr int remembered = 16;           // 120 pairs and the size fit in 128 bits
+    static constexpr std::size_t kept = 100'000;    // plans that an idle planner may hold
+
+    explicit BagPlanner(const DecomposeOptions& options) : options_(options) {}
+    bool serves(const DecomposeOptions& options) const {
+        return options_.method == options.method && options_.seed == options.seed && options_.restarts == options.restarts;
+    }
 
     static Key key_of(const SmallGraph& graph);
     const BagPlan* expand(const SmallGraph& graph);
@@ -47,8 +56,9 @@ private:
     void count(BagPlan& plan, std::int64_t bag) const;
 
     DecomposeOptions options_;
-    std::int64_t max_nodes_;
-    Interrupt& interrupt_;
+    std::int64_t max_nodes_ = 0;
+    Interrupt* interrupt_ = nullptr;
+    bool wide_ = false;  // holds plans of bags too large to remember
     std::deque<BagPlan> plans_;
     std::unordered_map<Key, const BagPlan*, KeyHash> known_;
 };

@@ -33,7 +33,10 @@ struct SmallElimination {
 };
 
 int minor_min_degree(const SmallGraph& graph);
-SmallElimination small_greedy(const SmallGraph& graph, Greedy rule, std::uint64_t seed, int lower_bound);
+
+/// Greedy elimination; a negative lower bound is found when it is needed, and stored.
+SmallElimination small_greedy(const SmallGraph& graph, Greedy rule, std::uint64_t seed, int& lower_bound);
+
 SmallElimination small_eliminate(const SmallGraph& graph, std::span<const Vertex> order);
 SmallDecomposition clique_tree(int n, const SmallElimination& elimination);
 

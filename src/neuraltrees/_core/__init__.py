@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from neuraltrees.errors import NativeCoreError
 
 if TYPE_CHECKING:
-    from neuraltrees._core import _native as Native
+    from neuraltrees._core import _native as native
 else:
-    Native = ModuleType
 
+    class _Native:
+        """Stands for the compiled module until a function of it is asked for."""
 
-@cache
-def native() -> type[Native]:
-    """The native module, or an error that says how to build it."""
-    try:
-        return cast("type[Native]", import_module("neuraltrees._core._native"))
-    except ImportError as error:
-        raise NativeCoreError(
-            f"Expected the compiled core of neuraltrees; it could not be loaded ({error}). Build it in the source folder "
-            "with `pip install .` (needs a C++20 compiler); training on prepared H-trees works without it."
-        ) from error
+        @cached_property
+        def _module(self) -> ModuleType:
+            try:
+                return import_module("neuraltrees._core._native")
+            except ImportError as error:
+                raise NativeCoreError(
+                    f"Expected the compiled core of neuraltrees; it could not be loaded ({error}). Build it in the "
+                    "source folder with `pip install .` (needs a C++20 compiler)."
+                ) from error
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._module, name)
+
+    native = _Native()
+
+__all__ = ["native"]

@@ -16,7 +16,7 @@ METHODS: tuple[str, ...] = get_args(Method)
 
 Progress: TypeAlias = Callable[[int, int], object]
 
-_SECONDS = {"exact": 60.0, "best": 10.0}
+DEFAULT_SECONDS = {"exact": 60.0, "best": 10.0}  # of the methods that search
 
 
 def decompose(
@@ -31,18 +31,20 @@ def decompose(
 ) -> TreeDecomposition:
     """A tree decomposition of every connected component; no bag is contained in another.
 
-    - `min_fill`, `min_degree`: greedy elimination after safe reductions; stops early when it meets the MMD+ lower bound.
-    - `junction_tree`: the paper's appendix: a minimal triangulation (MCS-M), its maximal cliques, their maximum spanning tree.
+    - `min_fill`, `min_degree`: greedy elimination after safe reductions; stops early at the MMD+ lower bound.
+    - `junction_tree`: the paper's appendix: a minimal triangulation (MCS-M), its maximal cliques, and a maximum
+      spanning tree of their intersections.
     - `exact`: proves the optimum where the time allows, else returns the best it found with its bounds.
-    - `best`: uses its time to look for a narrower one: random triangulations, recombination of their parts, enumeration.
+    - `best`: looks for a narrower one in the time it has, by random triangulations, recombining their parts, and
+      enumeration.
 
     Args:
         graph: the graph.
         method: one of the above.
-        seed: breaks ties; seed 0 prefers the lowest node number. The result depends on it alone, except that a time limit
-            stops `exact` and `best` where the machine got to.
-        restarts: how often the greedy methods run at most; the narrowest result counts. The first run is the plain rule, later
-            ones break ties at random, and `min_fill` alternates with fill per neighbour.
+        seed: breaks ties; seed 0 prefers the lowest node number. The same seed gives the same result, except that a
+            time limit stops `exact` and `best` where the machine got to.
+        restarts: how often the greedy methods run at most; the narrowest result counts. The first run is the plain
+            rule, later ones break ties at random, and `min_fill` alternates with fill per neighbour.
         time_limit: seconds for `exact` (60 by default) and `best` (10 by default).
         threads: threads over components; all processors by default.
         progress: called with (lower bound, width) several times a second during `exact` and `best`.
@@ -54,8 +56,8 @@ def decompose(
     check_method(method)
     if time_limit is not None and not time_limit > 0:
         raise InputError(f"Expected a time_limit of more than 0 seconds; got {time_limit}.")
-    seconds = time_limit if time_limit is not None else _SECONDS.get(method, 0.0)
-    bag_ptr, bag_nodes, edges, lower_bound = native().decompose(
+    seconds = time_limit if time_limit is not None else DEFAULT_SECONDS.get(method, 0.0)
+    bag_ptr, bag_nodes, edges, lower_bound = native.decompose(
         graph.indptr,
         graph.indices,
         method,
@@ -65,7 +67,7 @@ def decompose(
         count_threads(threads),
         progress,
     )
-    return TreeDecomposition._from_arrays(graph.num_nodes, bag_ptr, bag_nodes, edges, lower_bound)
+    return TreeDecomposition._from_arrays(graph.num_nodes, bag_ptr, bag_nodes, edges, lower_bound, made_for=graph)
 
 
 def check_method(method: str) -> None:

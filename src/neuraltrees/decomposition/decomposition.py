@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -54,8 +56,8 @@ class Bags(Sequence[tuple[int, ...]]):
 class TreeDecomposition:
     """Bags of graph nodes joined to a tree, or to a forest with one tree a connected component.
 
-    Every node and every edge of the graph is in a bag, and the bags that hold a node are connected. The width is the size
-    of the largest bag minus one.
+    Every node and every edge of the graph is in a bag, and the bags that hold a node are connected. The width is the
+    size of the largest bag minus one.
 
     Args:
         bags: the bags, as iterables of node ids.
@@ -101,9 +103,8 @@ class TreeDecomposition:
         if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
             raise InputError(f"Expected edges as pairs of bag numbers; got shape {pairs.shape} of {pairs.dtype}.")
         if pairs.size and (pairs.min() < 0 or pairs.max() >= len(listed)):
-            raise InvalidDecompositionError(
-                f"Expected edges between bags 0 and {len(listed) - 1}; got {pairs.min() if pairs.min() < 0 else pairs.max()}."
-            )
+            wrong = pairs.min() if pairs.min() < 0 else pairs.max()
+            raise InvalidDecompositionError(f"Expected edges between bags 0 and {len(listed) - 1}; got {wrong}.")
         self._set(
             count,
             (0 if count else -1) if lower_bound is None else lower_bound,
@@ -115,16 +116,34 @@ class TreeDecomposition:
     def _set(self, num_nodes: int, lower_bound: int, bag_ptr: Int64, bag_nodes: Int32, edges: Int32) -> None:
         for array in (bag_ptr, bag_nodes, edges):
             array.flags.writeable = False
-        for name, value in zip(self.__dataclass_fields__, (num_nodes, lower_bound, bag_ptr, bag_nodes, edges), strict=True):
+        for name, value in zip(
+            self.__dataclass_fields__, (num_nodes, lower_bound, bag_ptr, bag_nodes, edges), strict=True
+        ):
             object.__setattr__(self, name, value)
 
     @classmethod
     def _from_arrays(
-        cls, num_nodes: int, bag_ptr: Int64, bag_nodes: Int32, edges: Int32, lower_bound: int | None = None
+        cls,
+        num_nodes: int,
+        bag_ptr: Int64,
+        bag_nodes: Int32,
+        edges: Int32,
+        lower_bound: int | None = None,
+        made_for: Graph | None = None,
     ) -> TreeDecomposition:
         td = cls.__new__(cls)
         td._set(num_nodes, (0 if num_nodes else -1) if lower_bound is None else lower_bound, bag_ptr, bag_nodes, edges)
+        if made_for is not None:
+            object.__setattr__(td, "_made_for", weakref.ref(made_for))
         return td
+
+    def was_made_for(self, graph: Graph) -> bool:
+        """Whether the library made it for this very graph; it needs no check then, since both never change."""
+        made_for: weakref.ref[Graph] | None = self.__dict__.get("_made_for")
+        return made_for is not None and made_for() is graph
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_made_for"}
 
     @classmethod
     def from_elimination_order(cls, graph: Graph, order: npt.ArrayLike) -> TreeDecomposition:
@@ -137,19 +156,20 @@ class TreeDecomposition:
         nodes = node_list(order, graph.num_nodes)
         if len(nodes) != graph.num_nodes:
             raise InputError(f"Expected an order of all {graph.num_nodes} nodes; got {len(nodes)} of them.")
-        return cls._from_arrays(graph.num_nodes, *native().decomposition_from_order(graph.indptr, graph.indices, nodes))
+        bag_ptr, bag_nodes, edges = native.decomposition_from_order(graph.indptr, graph.indices, nodes)
+        return cls._from_arrays(graph.num_nodes, bag_ptr, bag_nodes, edges)
 
     @classmethod
     def read_td(cls, path: PathLike) -> TreeDecomposition:
         """Reads a PACE `.td` file, plain, `.gz` or `.xz`."""
         try:
-            bag_ptr, bag_nodes, edges, num_nodes = native().parse_td(read_whole(path))
+            bag_ptr, bag_nodes, edges, num_nodes = native.parse_td(read_whole(path))
         except InputError as error:
             raise type(error)(f"{path}: {error}") from None
         return cls._from_arrays(num_nodes, bag_ptr, bag_nodes, edges)
 
     def write_td(self, path: PathLike) -> None:
-        """Writes a PACE `.td` file, plain, `.gz` or `.xz`; the trees of a forest are joined, as the format wants one tree."""
+        """Writes a PACE `.td` file, plain, `.gz` or `.xz`; a forest is joined to the one tree that the format wants."""
         lines = [f"s td {len(self.bags)} {self.width + 1} {self.num_nodes}"]
         lines += [f"b {i + 1} {' '.join(str(v + 1) for v in bag)}".rstrip() for i, bag in enumerate(self.bags)]
         lines += [f"{a + 1} {b + 1}" for a, b in [*self.edges.tolist(), *self._joints()]]
@@ -168,7 +188,7 @@ class TreeDecomposition:
         for a, b in self.edges.tolist():
             leader[find(a)] = find(b)
         tops = [bag for bag in range(len(leader)) if find(bag) == bag]
-        return list(zip(tops, tops[1:], strict=False))
+        return list(pairwise(tops))
 
     @property
     def bags(self) -> Bags:
@@ -188,9 +208,9 @@ class TreeDecomposition:
         """Raises `InvalidDecompositionError` with the first property that fails for the graph, and where."""
         if self.num_nodes != graph.num_nodes:
             raise InvalidDecompositionError(
-                f"Expected a decomposition of this graph of {graph.num_nodes} nodes; got one for {self.num_nodes} nodes."
+                f"Expected a decomposition of this graph of {graph.num_nodes} nodes; got one of {self.num_nodes} nodes."
             )
-        why = native().decomposition_violation(graph.indptr, graph.indices, self.bag_ptr, self.bag_nodes, self.edges)
+        why = native.decomposition_violation(graph.indptr, graph.indices, self.bag_ptr, self.bag_nodes, self.edges)
         if why is not None:
             raise InvalidDecompositionError(f"Expected a tree decomposition of this graph; {why}.")
 

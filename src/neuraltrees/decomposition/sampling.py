@@ -30,8 +30,8 @@ class BoundedTreewidthSample:
 def sample_bounded_treewidth(graph: Graph, k: int, seed: int = 0) -> BoundedTreewidthSample:
     """Keeps the edges that fall inside a k-tree grown over every component (Yoo et al., WSDM 2020).
 
-    Each node joins the bag of k + 1 nodes that holds most of its neighbours, in the place of one member. A connected graph
-    stays connected; k = 1 gives a spanning tree. O(m (k + log n)) time.
+    Each node joins the bag of k + 1 nodes that holds most of its neighbours, in the place of one member. A connected
+    graph stays connected; k = 1 gives a spanning tree. O(m (k + log n)) time.
 
     Args:
         graph: the graph.
@@ -44,9 +44,9 @@ def sample_bounded_treewidth(graph: Graph, k: int, seed: int = 0) -> BoundedTree
     (Graph(num_nodes=4, num_edges=3), 1, 0.75)
     """
     bound = min(check_at_least("k", k, 1), max(1, graph.num_nodes))
-    indptr, indices, bag_ptr, bag_nodes, edges = native().sample_bounded_treewidth(
+    indptr, indices, bag_ptr, bag_nodes, edges = native.sample_bounded_treewidth(
         graph.indptr, graph.indices, bound, check_seed(seed)
     )
     subgraph = Graph._from_rows(indptr, indices)
-    td = TreeDecomposition._from_arrays(graph.num_nodes, bag_ptr, bag_nodes, edges)
+    td = TreeDecomposition._from_arrays(graph.num_nodes, bag_ptr, bag_nodes, edges, made_for=subgraph)
     return BoundedTreewidthSample(subgraph, td, subgraph.num_edges / graph.num_edges if graph.num_edges else 1.0)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import torch
 
 from neuraltrees._core import native
-from neuraltrees.decomposition.decompose import Method, check_at_least, check_method, check_seed, count_threads, decompose
+from neuraltrees.decomposition.decompose import (
+    Method,
+    check_at_least,
+    check_method,
+    check_seed,
+    count_threads,
+    decompose,
+)
 from neuraltrees.decomposition.decomposition import TreeDecomposition
 from neuraltrees.graph import Graph
 from neuraltrees.htree.htree import HTree
@@ -24,9 +31,9 @@ def build_htree(
 ) -> HTree:
     """The H-tree: a tree decomposition whose bags are decomposed again and again, down to single nodes.
 
-    The bags of the graph's decomposition are the roots. A bag whose induced subgraph is complete gets one leaf per node;
-    any other bag gets the bags of a decomposition of its subgraph as children (Algorithm 1 of the paper). A union of many
-    graphs is built in one call.
+    The bags of the graph's decomposition are the roots. A bag whose induced subgraph is complete gets one leaf per
+    node; any other bag gets the bags of a decomposition of its subgraph as children (Algorithm 1 of the paper). A union
+    of many graphs is built in one call.
 
     Args:
         graph: the graph, possibly disconnected.
@@ -44,14 +51,12 @@ def build_htree(
     HTree(num_nodes=18, num_roots=3, num_leaves=11, num_components=1, treewidth=2)
     """
     check_method(method)
-    ours = decomposition is None
     if decomposition is None:
-        decomposition = decompose(
-            graph, method, seed=seed, restarts=restarts, time_limit=time_limit, threads=threads
-        )
-    else:
+        decomposition = decompose(graph, method, seed=seed, restarts=restarts, time_limit=time_limit, threads=threads)
+    trusted = decomposition.was_made_for(graph)
+    if not trusted:
         decomposition.validate(graph)
-    arrays = native().build_htree(
+    arrays = native.build_htree(
         graph.indptr,
         graph.indices,
         decomposition.bag_ptr,
@@ -62,6 +67,6 @@ def build_htree(
         check_at_least("restarts", restarts, 1),
         check_at_least("max_nodes", max_nodes, 1),
         count_threads(threads),
-        ours,
+        trusted,
     )
     return HTree(*(torch.from_numpy(array) for array in arrays))

@@ -24,7 +24,10 @@ from matplotlib.path import Path as Outline
 from matplotlib.textpath import TextToPath
 
 from neuraltrees.errors import InputError
-from neuraltrees.htree.layout import Floats, Layout, decomposition_layout, graph_layout, htree_layout
+from neuraltrees.files import write_whole
+from neuraltrees.htree.graph_layout import graph_layout
+from neuraltrees.htree.layout import Floats, Layout
+from neuraltrees.htree.tree_layout import decomposition_layout, htree_layout
 
 if TYPE_CHECKING:
     from neuraltrees.decomposition import TreeDecomposition
@@ -59,8 +62,14 @@ class _Panel:
         return float(max(self.layout.extent[0], _text_width(self.title, TITLE_FONT)))
 
 
-def draw(graph: Graph, decomposition: TreeDecomposition | None = None, htree: HTree | None = None, *,
-         labels: Sequence[str] | None = None, path: str | os.PathLike[str] | None = None) -> Figure:
+def draw(
+    graph: Graph,
+    decomposition: TreeDecomposition | None = None,
+    htree: HTree | None = None,
+    *,
+    labels: Sequence[str] | None = None,
+    path: str | os.PathLike[str] | None = None,
+) -> Figure:
     """Draw a graph, its tree decomposition and its H-tree side by side.
 
     A leaf of the H-tree has the colour of its graph node. An H-tree too wide to stand beside the others stands below
@@ -78,28 +87,48 @@ def draw(graph: Graph, decomposition: TreeDecomposition | None = None, htree: HT
     """
     target = None if path is None else Path(path)
     if target is not None and target.suffix.lower() not in FORMATS:
-        raise InputError(f"Expected a path that ends in {', '.join(FORMATS)} (got {os.fspath(target)!r}). "
-                         f"Change its ending, or leave 'path' out and save the returned figure.")
+        raise InputError(
+            f"Expected a path that ends in {', '.join(FORMATS)} (got {os.fspath(target)!r}). "
+            f"Change its ending, or leave 'path' out and save the returned figure."
+        )
     names = [" ".join(str(name).split()) for name in (range(graph.num_nodes) if labels is None else labels)]
     _check(graph, decomposition, htree, names)
     colors = _palette(graph.num_nodes)
     leaves = [_leaf_text(name) for name in names]
-    panels = [_Panel("graph", "graph-node", leaves, colors, [True] * len(names),
-                     graph_layout(graph, _box_sizes(leaves)))]
+    panels = [
+        _Panel("graph", "graph-node", leaves, colors, [True] * len(names), graph_layout(graph, _box_sizes(leaves)))
+    ]
     if decomposition is not None:
         texts = [_bag_text([names[v] for v in bag]) for bag in decomposition.bags]
-        panels.append(_Panel(f"tree decomposition (width {decomposition.width})", "bag", texts,
-                             [ROOT_BAG] * len(texts), [False] * len(texts),
-                             decomposition_layout(decomposition, _box_sizes(texts))))
+        panels.append(
+            _Panel(
+                f"tree decomposition (width {decomposition.width})",
+                "bag",
+                texts,
+                [ROOT_BAG] * len(texts),
+                [False] * len(texts),
+                decomposition_layout(decomposition, _box_sizes(texts)),
+            )
+        )
     if htree is not None:
         kappa, level = htree.kappa.tolist(), htree.level.tolist()
         bags = [htree.bag_nodes[a:b].tolist() for a, b in pairwise(htree.bag_ptr.tolist())]
-        texts = [leaves[v] if v >= 0 else _bag_text([names[u] for u in bag])
-                 for v, bag in zip(kappa, bags, strict=True)]
-        fills = [colors[v] if v >= 0 else NESTED_BAG if depth else ROOT_BAG
-                 for v, depth in zip(kappa, level, strict=True)]
-        panels.append(_Panel(f"H-tree ({htree.num_nodes} nodes)", "htree-node", texts, fills,
-                             [v >= 0 for v in kappa], htree_layout(htree, _box_sizes(texts))))
+        texts = [
+            leaves[v] if v >= 0 else _bag_text([names[u] for u in bag]) for v, bag in zip(kappa, bags, strict=True)
+        ]
+        fills = [
+            colors[v] if v >= 0 else NESTED_BAG if depth else ROOT_BAG for v, depth in zip(kappa, level, strict=True)
+        ]
+        panels.append(
+            _Panel(
+                f"H-tree ({htree.num_nodes} nodes)",
+                "htree-node",
+                texts,
+                fills,
+                [v >= 0 for v in kappa],
+                htree_layout(htree, _box_sizes(texts)),
+            )
+        )
     figure = _compose(panels)
     if target is not None:
         _write(figure, target)
@@ -109,19 +138,30 @@ def draw(graph: Graph, decomposition: TreeDecomposition | None = None, htree: HT
 def _check(graph: Graph, decomposition: TreeDecomposition | None, htree: HTree | None, names: list[str]) -> None:
     count = graph.num_nodes
     bags = None if decomposition is None else decomposition.bags
-    for what, size in [("a graph", count), ("a tree decomposition", 0 if bags is None else len(bags)),
-                       ("an H-tree", 0 if htree is None else htree.num_nodes)]:
+    for what, size in [
+        ("a graph", count),
+        ("a tree decomposition", 0 if bags is None else len(bags)),
+        ("an H-tree", 0 if htree is None else htree.num_nodes),
+    ]:
         if size > MAX_NODES:
-            raise InputError(f"Expected {what} of at most {MAX_NODES} nodes, because a larger one is not legible "
-                             f"(got {size:,}). Draw a subgraph, for example one node and its neighbours.")
+            raise InputError(
+                f"Expected {what} of at most {MAX_NODES} nodes, because a larger one is not legible "
+                f"(got {size:,}). Draw a subgraph, for example one node and its neighbours."
+            )
     if len(names) != count:
-        raise InputError(f"Expected one label for each of the {count} graph nodes (got {len(names)}). "
-                         f"Leave 'labels' out to show the numbers of the nodes.")
-    for what, nodes in [("tree decomposition", None if bags is None else {v for bag in bags for v in bag}),
-                        ("H-tree", None if htree is None else set(htree.bag_nodes.tolist()))]:
+        raise InputError(
+            f"Expected one label for each of the {count} graph nodes (got {len(names)}). "
+            f"Leave 'labels' out to show the numbers of the nodes."
+        )
+    for what, nodes in [
+        ("tree decomposition", None if bags is None else {v for bag in bags for v in bag}),
+        ("H-tree", None if htree is None else set(htree.bag_nodes.tolist())),
+    ]:
         if nodes is not None and nodes != set(range(count)):
-            raise InputError(f"Expected the {what} of this graph of {count} nodes (got one over {len(nodes)} nodes, "
-                             f"{max(nodes, default=-1)} the last). Build it from the graph that is drawn.")
+            raise InputError(
+                f"Expected the {what} of this graph of {count} nodes (got one over {len(nodes)} nodes, "
+                f"{max(nodes, default=-1)} the last). Build it from the graph that is drawn."
+            )
 
 
 def _palette(count: int) -> list[str]:
@@ -165,8 +205,9 @@ def _elided(text: str) -> str:
 
 def _text_width(text: str, size: float) -> float:
     font = FontProperties(size=size)
-    return max(float(TextToPath().get_text_width_height_descent(line, font, ismath=False)[0])
-               for line in text.split("\n"))
+    return max(
+        float(TextToPath().get_text_width_height_descent(line, font, ismath=False)[0]) for line in text.split("\n")
+    )
 
 
 def _box_sizes(texts: list[str]) -> Floats:
@@ -208,25 +249,70 @@ def _paint(axes: Axes, panel: _Panel, height: float) -> None:
     layout = panel.layout.moved(np.array([panel.width, height]) / 2 - (low + high) / 2)
     thickness = 0.9 if len(layout.lines) <= 150 else 0.5
     # Rounded, so that the last bits of a machine's arithmetic do not show in the file.
-    axes.add_collection(LineCollection([line.round(2) for line in layout.lines], colors=GREY, linewidths=thickness,
-                                       capstyle="round", zorder=1, clip_on=False, gid=f"{panel.name}-edges"))
+    axes.add_collection(
+        LineCollection(
+            [line.round(2) for line in layout.lines],
+            colors=GREY,
+            linewidths=thickness,
+            capstyle="round",
+            zorder=1,
+            clip_on=False,
+            gid=f"{panel.name}-edges",
+        )
+    )
     centers, sizes = layout.center.round(2).tolist(), layout.size.round(2).tolist()
     for i, ((x, y), (w, h), text, fill, leaf) in enumerate(
-            zip(centers, sizes, panel.texts, panel.fills, panel.leaf, strict=True)):
+        zip(centers, sizes, panel.texts, panel.fills, panel.leaf, strict=True)
+    ):
         outline = _rounded(x - w / 2, y - h / 2, x + w / 2, y + h / 2, BOX / 2 if leaf else PADDING)
-        axes.add_patch(PathPatch(outline, facecolor=fill, edgecolor="none" if leaf else GREY, linewidth=0.8, zorder=2,
-                                 clip_on=False, gid=f"{panel.name}-{i}"))
-        axes.text(x, y, text, fontsize=FONT, color=_ink(fill), ha="center", va="center_baseline", zorder=3,
-                  parse_math=False, usetex=False)
+        axes.add_patch(
+            PathPatch(
+                outline,
+                facecolor=fill,
+                edgecolor="none" if leaf else GREY,
+                linewidth=0.8,
+                zorder=2,
+                clip_on=False,
+                gid=f"{panel.name}-{i}",
+            )
+        )
+        axes.text(
+            x,
+            y,
+            text,
+            fontsize=FONT,
+            color=_ink(fill),
+            ha="center",
+            va="center_baseline",
+            zorder=3,
+            parse_math=False,
+            usetex=False,
+        )
 
 
 def _rounded(x0: float, y0: float, x1: float, y1: float, r: float) -> Outline:
     """A box whose corners are quarter circles of radius r."""
     c = 0.44772 * r  # from the corner to a control point, for the cubic nearest to a quarter circle
-    points = [(x0 + r, y0), (x1 - r, y0), (x1 - c, y0), (x1, y0 + c), (x1, y0 + r),
-              (x1, y1 - r), (x1, y1 - c), (x1 - c, y1), (x1 - r, y1),
-              (x0 + r, y1), (x0 + c, y1), (x0, y1 - c), (x0, y1 - r),
-              (x0, y0 + r), (x0, y0 + c), (x0 + c, y0), (x0 + r, y0), (x0 + r, y0)]
+    points = [
+        (x0 + r, y0),
+        (x1 - r, y0),
+        (x1 - c, y0),
+        (x1, y0 + c),
+        (x1, y0 + r),
+        (x1, y1 - r),
+        (x1, y1 - c),
+        (x1 - c, y1),
+        (x1 - r, y1),
+        (x0 + r, y1),
+        (x0 + c, y1),
+        (x0, y1 - c),
+        (x0, y1 - r),
+        (x0, y0 + r),
+        (x0, y0 + c),
+        (x0 + c, y0),
+        (x0 + r, y0),
+        (x0 + r, y0),
+    ]
     side = [Outline.LINETO, Outline.CURVE4, Outline.CURVE4, Outline.CURVE4]
     return Outline(points, [Outline.MOVETO, *side * 4, Outline.CLOSEPOLY])
 
@@ -236,12 +322,8 @@ def _write(figure: Figure, target: Path) -> None:
     kind = target.suffix.lower()[1:]
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     image = io.BytesIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "neuraltrees", "pdf.fonttype": 42,
-                                "savefig.bbox": "standard"}):
+    with matplotlib.rc_context(
+        {"svg.fonttype": "none", "svg.hashsalt": "neuraltrees", "pdf.fonttype": 42, "savefig.bbox": "standard"}
+    ):
         figure.savefig(image, format=kind, dpi=DPI, facecolor="white", transparent=False, metadata=metadata)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(image.getvalue())
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(target, image.getvalue())

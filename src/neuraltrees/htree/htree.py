@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class HTree:
     """The H-tree of a graph, or the forest of the H-trees of its components, as int64 tensors over its N nodes.
 
-    Nodes stand component by component; in each the root bags come first, then what hangs from every root in preorder, so
-    that a parent always precedes its children. Edges stand type by type.
+    Nodes stand component by component; in each the root bags come first, then what hangs from every root in preorder,
+    so that a parent always precedes its children. Edges stand type by type.
 
     Shapes: parent, level, kappa, component :math:`(N)`, edge_index :math:`(2, E)`, edge_type :math:`(E)`,
     bag_ptr :math:`(N + 1)`
@@ -100,7 +100,7 @@ class HTree:
     def diameters(self) -> Tensor:
         """The longest path of every tree of the forest, in edges."""
         arrays = (self.parent, self.edge_index.reshape(-1), self.edge_type, self.component)
-        return torch.from_numpy(native().htree_diameters(*(a.numpy() for a in arrays)))
+        return torch.from_numpy(native.htree_diameters(*(a.numpy() for a in arrays)))
 
     def diameter(self) -> int:
         """The longest path of the tree in edges, the paper's statistic; of a forest, that of its longest tree."""
@@ -109,12 +109,12 @@ class HTree:
     def validate(self, graph: Graph) -> None:
         """Raises `InvalidHTreeError` with the first invariant that the tree breaks for the graph, and where."""
         arrays = [getattr(self, field.name) for field in fields(self)]
-        why = native().htree_violation(graph.indptr, graph.indices, *(a.contiguous().reshape(-1).numpy() for a in arrays))
+        why = native.htree_violation(graph.indptr, graph.indices, *(a.contiguous().reshape(-1).numpy() for a in arrays))
         if why is not None:
             raise InvalidHTreeError(f"Expected an H-tree of this graph; {why}.")
 
     def to_networkx(self) -> nx.Graph[int]:
-        """The tree with node attributes bag, kappa, level, parent, component and edge attribute type ("root" or "child")."""
+        """The tree; nodes carry bag, kappa, level, parent and component, edges the type "root" or "child"."""
         import networkx as nx
 
         tree: nx.Graph[int] = nx.Graph()

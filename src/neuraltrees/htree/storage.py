@@ -25,11 +25,13 @@ def save_htree(tree: HTree, path: PathLike) -> None:
 def load_htree(path: PathLike) -> HTree:
     """Reads what `save_htree` wrote; the tree of another graph is found by `HTree.validate(graph)`."""
     try:
-        with safetensors.safe_open(str(path), framework="pt") as file:  # type: ignore[no-untyped-call]
+        with safetensors.safe_open(str(path), framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - the file is no mapping
     except safetensors.SafetensorError as error:
-        raise InputError(f"Expected {path} to be an H-tree file; got: {error}. Write it again with save_htree.") from error
+        raise InputError(
+            f"Expected {path} to be an H-tree file; got: {error}. Write it again with save_htree."
+        ) from error
     names = [field.name for field in fields(HTree)]
     if metadata.get("format") != _FORMAT or set(tensors) != set(names):
         raise InputError(
@@ -57,5 +59,6 @@ def _check_shapes(tree: HTree, path: PathLike) -> None:
         tensor = getattr(tree, name)
         if tuple(tensor.shape) != shape or tensor.dtype != torch.int64:
             raise InputError(
-                f"Expected {name} in {path} as int64 of shape {shape}; got {tensor.dtype} of shape {tuple(tensor.shape)}."
+                f"Expected {name} in {path} as int64 of shape {shape}; "
+                f"got {tensor.dtype} of shape {tuple(tensor.shape)}."
             )

@@ -1,0 +1,52 @@
+PYTHON ?= python3
+BIN := .venv/bin
+DATA := $(wildcard ../shared/datasets)
+ifneq ($(DATA),)
+export NEURALTREES_DATA ?= $(abspath $(DATA))
+endif
+CORE := $(wildcard cpp/include/neuraltrees/*.hpp cpp/src/*.cpp bindings/*.cpp) cpp/CMakeLists.txt CMakeLists.txt
+CPP_BUILD := build/sanitized
+
+.PHONY: help demo test test-cpp test-python lint format bench clean
+
+help:  ## show what can be made
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
+
+demo: .venv/core  ## build and draw the H-trees of the built-in graphs
+	$(BIN)/neuraltrees demo
+
+test: test-cpp test-python  ## run all tests
+
+test-cpp: .venv/requirements  ## run the core's own tests and a short fuzz run under sanitizers
+	$(BIN)/cmake -S cpp -B $(CPP_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+		-DNEURALTREES_TESTS=ON -DNEURALTREES_SANITIZE=ON > /dev/null
+	$(BIN)/cmake --build $(CPP_BUILD)
+	$(BIN)/ctest --test-dir $(CPP_BUILD) --output-on-failure
+
+test-python: .venv/core
+	$(BIN)/python -m pytest -q
+
+lint: .venv/core  ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/requirements  ## rewrite the Python files in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/core  ## measure the core against its rivals
+	$(BIN)/python benchmarks/core.py
+
+clean:  ## remove what was built
+	rm -rf .venv build neuraltrees-demo
+
+.venv/requirements: requirements.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Expected Python 3.11 or newer; set PYTHON=/path/to/it")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+.venv/core: .venv/requirements pyproject.toml $(CORE)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	touch $@

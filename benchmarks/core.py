@@ -1,0 +1,266 @@
+"""The compute core against straightforward rivals, measured in one run; prints each result beside its bar.
+
+make bench                                     # everything, the shared data beside the repository
+.venv/bin/python benchmarks/core.py --only scenes cora
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gc
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
+
+import networkx as nx
+import numpy as np
+from networkx.algorithms.approximation import treewidth_min_fill_in
+from rich.console import Console
+from rich.table import Table
+
+import neuraltrees as nt
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from tests.oracle.cora import largest_component, read_cora
+from tests.oracle.htree import build_htree as oracle_htree
+from tests.oracle.htree import junction_tree
+from tests.oracle.htree import min_fill as oracle_min_fill
+from tests.oracle.sampling import sample_bounded_treewidth as oracle_sample
+from tests.oracle.scenes import read_scene_graphs
+
+T = TypeVar("T")
+console = Console(width=140)
+
+
+@dataclass(frozen=True)
+class Row:
+    what: str
+    measured: str
+    bar: str
+    met: bool
+
+
+def seconds(work: Callable[[], object], repeats: int = 5) -> float:
+    """The shortest of several runs; what a run returns is freed outside of the time it took."""
+    times = []
+    for _ in range(repeats):
+        gc.collect()
+        start = time.perf_counter()
+        result = work()
+        times.append(time.perf_counter() - start)
+        del result
+    return min(times)
+
+
+def scenes(data: Path) -> list[Row]:
+    graphs = read_scene_graphs(data)
+    union = nt.Graph.union(nt.Graph.from_networkx(graph) for graph in graphs)
+    ours = seconds(lambda: nt.build_htree(union, threads=1), 50)
+    paper, greedy = (
+        seconds(lambda f=f: [oracle_htree(graph, f) for graph in graphs], 3) for f in (junction_tree, oracle_min_fill)
+    )
+    return [
+        Row(
+            f"482 scene graphs → H-trees ({ours * 1e3:.2f} ms), against the NetworkX oracle with the paper's junction trees",
+            f"{paper / ours:,.0f} ×",
+            "≥ 500 ×",
+            paper >= 500 * ours,
+        ),
+        Row("the same, against the NetworkX oracle with NetworkX's min-fill", f"{greedy / ours:,.0f} ×", "–", True),
+    ]
+
+
+def cora(data: Path) -> list[Row]:
+    graph = read_cora(data)
+    fast = nt.Graph.from_networkx(graph)
+
+    def straightforward(decompose: Callable[[nx.Graph], nx.Graph]) -> float:
+        def run() -> None:
+            sub, forest = oracle_sample(graph, 4)
+            oracle_htree(sub, decompose, roots=forest)
+
+        return seconds(run, 2)
+
+    ours = seconds(lambda: nt.build_htree(*nt.sample_bounded_treewidth(fast, 4), threads=1), 20)
+    paper, greedy = straightforward(junction_tree), straightforward(oracle_min_fill)
+    return [
+        Row(
+            f"Cora k=4: sample + H-tree ({ours * 1e3:.2f} ms), against NetworkX with the paper's junction trees",
+            f"{paper / ours:,.0f} ×",
+            "≥ 1,000 ×",
+            paper >= 1000 * ours,
+        ),
+        Row("the same, against NetworkX with its min-fill", f"{greedy / ours:,.0f} ×", "–", True),
+    ]
+
+
+def planetoid(data: Path, name: str) -> nt.Graph:
+    from torch_geometric.datasets import Planetoid
+
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / name / "raw"
+        target.mkdir(parents=True)
+        for file in (data / "planetoid" / name / "raw").iterdir():
+            (target / file.name).write_bytes(file.read_bytes())
+        return nt.Graph.from_data(Planetoid(folder, name)[0])
+
+
+def pubmed(data: Path) -> list[Row]:
+    graph = planetoid(data, "PubMed")
+    network = graph.to_networkx()
+    nx.set_edge_attributes(network, 1.0, "weight")
+    rival = seconds(lambda: nx.maximum_spanning_tree(network), 3)
+    rows, kept = [], []
+    for k in range(1, 11):
+        ours = seconds(lambda k=k: nt.build_htree(*nt.sample_bounded_treewidth(graph, k), threads=1))
+        kept.append(nt.sample_bounded_treewidth(graph, k).kept)
+        rows.append(f"{rival / ours:.1f}")
+    faster = all(float(row) >= 1 for row in rows)
+    rises = all(a < b for a, b in pairwise(kept))
+    return [
+        Row(
+            "PubMed k=1…10: sample + H-tree, against nx.maximum_spanning_tree",
+            " ".join(rows) + " ×",
+            "each ≥ 1 ×",
+            faster,
+        ),
+        Row("PubMed: share of edges kept, k=1…10", " ".join(f"{share:.3f}" for share in kept), "rises", rises),
+    ]
+
+
+def random_graph(nodes: int) -> nt.Graph:
+    return nt.Graph(np.random.default_rng(0).integers(0, nodes, size=(2, 3 * nodes)), num_nodes=nodes)
+
+
+def scaling(_: Path) -> list[Row]:
+    per_edge = {}
+    for nodes in (10**4, 10**5, 10**6):
+        graph = random_graph(nodes)
+        taken = seconds(lambda graph=graph: nt.build_htree(*nt.sample_bounded_treewidth(graph, 4), threads=1), 3)
+        per_edge[nodes] = taken / graph.num_edges
+    ratio = per_edge[10**6] / per_edge[10**4]
+    child = [sys.executable, __file__, "--peak-memory"]
+    peak = float(subprocess.run(child, capture_output=True, text=True, check=True).stdout)
+    return [
+        Row(
+            "random graphs, 3 edges a node, k=4: time an edge at 10⁶ nodes against 10⁴",
+            f"{ratio:.2f} ×",
+            "≤ 3 ×",
+            ratio <= 3,
+        ),
+        Row("the same at 10⁶ nodes: peak memory of the process", f"{peak:.2f} GiB", "< 3 GiB", peak < 3),
+    ]
+
+
+def peak_memory() -> float:
+    nt.build_htree(*nt.sample_bounded_treewidth(random_graph(10**6), 4), threads=1)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def pace_graphs(data: Path) -> list[tuple[str, nt.Graph, int]]:
+    folder = data / "treewidth" / "pace2017"
+    with (folder / "treewidths.csv").open() as file:
+        known = [(row["file"], int(row["treewidth"])) for row in csv.DictReader(file) if row["treewidth"]]
+    return [(Path(name).stem, nt.Graph.read_gr(folder / name), width) for name, width in known]
+
+
+def min_fill(data: Path) -> list[Row]:
+    graphs = [("Cora", nt.Graph.from_networkx(largest_component(read_cora(data))))]
+    graphs += [(name, graph) for name, graph, _ in pace_graphs(data)]
+    ours = rival = 0.0
+    widths = []
+    for _, graph in graphs:
+        network = graph.to_networkx()
+        start = time.perf_counter()
+        width, _tree = treewidth_min_fill_in(network)
+        rival += time.perf_counter() - start
+        ours += seconds(lambda graph=graph: nt.decompose(graph, threads=1), 3)
+        widths.append((nt.decompose(graph).width, width))
+    mine, theirs = np.mean(widths, axis=0)
+    what = f"min_fill on Cora's largest component (width {widths[0][0]} / {widths[0][1]}) and the PACE graphs"
+    return [
+        Row(what, f"{rival / ours:,.0f} ×", "≥ 20 ×", rival >= 20 * ours),
+        Row("the same: mean width, ours against NetworkX", f"{mine:.2f} / {theirs:.2f}", "no wider", mine <= theirs),
+    ]
+
+
+def excess(data: Path) -> list[Row]:
+    graphs = pace_graphs(data)
+    rows = []
+    for method, bar in (("min_fill", 2.1), ("best", 0.6)):
+        found = [nt.decompose(graph, method, time_limit=1.0, threads=1) for _, graph, _ in graphs]
+        over = [td.width - width for td, (_, _, width) in zip(found, graphs, strict=True)]
+        proven = sum(td.optimal for td in found)
+        limit = ", 1 s each" if method == "best" else ""
+        label = f"{method}{limit} on {len(graphs)} PACE graphs: mean excess over the optimum"
+        rows.append(
+            Row(
+                f"{label} ({over.count(0)} met, {proven} proven)",
+                f"{np.mean(over):.2f}",
+                f"≤ {bar}",
+                bool(np.mean(over) <= bar),
+            )
+        )
+    return rows
+
+
+def threads(data: Path) -> list[Row]:
+    graphs = [nt.Graph.from_networkx(graph) for graph in read_scene_graphs(data)]
+    union = nt.Graph.union(graphs * 355)
+    one, two = (seconds(lambda count=count: nt.build_htree(union, threads=count), 7) for count in (1, 2))
+    what = f"two threads against one, union of {len(graphs) * 355:,} scene graphs ({union.num_nodes:,} nodes)"
+    return [Row(what, f"{one / two:.2f} ×", "≥ 1.6 ×", one >= 1.6 * two)]
+
+
+BENCHMARKS: dict[str, Callable[[Path], list[Row]]] = {
+    "scenes": scenes,
+    "cora": cora,
+    "pubmed": pubmed,
+    "scaling": scaling,
+    "min-fill": min_fill,
+    "excess": excess,
+    "threads": threads,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS), help="which benchmarks to run"
+    )
+    parser.add_argument("--data-root", type=Path, default=os.environ.get("NEURALTREES_DATA"), help="the shared data")
+    parser.add_argument("--peak-memory", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.peak_memory:
+        print(peak_memory())
+        return
+    if arguments.data_root is None:
+        parser.error("the benchmarks read the shared data: pass --data-root DIR or set NEURALTREES_DATA")
+    versions = f"Python {platform.python_version()}, NetworkX {nx.__version__}, neuraltrees {nt.__version__}"
+    table = Table(title=f"{os.cpu_count()} cores ({platform.machine()}), {versions}")
+    for column in ("what", "measured", "bar", ""):
+        table.add_column(column)
+    failed = False
+    for name in arguments.only:
+        with console.status(f"running {name}"):
+            rows = BENCHMARKS[name](arguments.data_root)
+        for row in rows:
+            console.print(f"{row.what}: [bold]{row.measured}[/] (bar {row.bar})", highlight=False, soft_wrap=True)
+            table.add_row(row.what, row.measured, row.bar, "met" if row.met else "MISSED")
+            failed |= not row.met
+    console.print(table)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

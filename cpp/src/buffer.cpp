@@ -1,0 +1,82 @@
+#include "neuraltrees/buffer.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace neuraltrees {
+namespace {
+
+constexpr std::size_t header = 64;  // in front of the data: the size of the block, and alignment to a cache line
+constexpr std::size_t page = std::size_t{1} << 21;
+constexpr std::size_t largest_kept = std::size_t{1} << 23, most_kept = std::size_t{1} << 26;
+
+/// Freed blocks of up to 8 MiB, at most 64 MiB in all, by size.
+struct Kept {
+    std::mutex guard;
+    std::map<std::size_t, std::vector<void*>> blocks;
+    std::size_t bytes = 0;
+};
+
+/// Never destroyed: arrays may outlive the end of the program's main part.
+Kept& kept() {
+    static Kept* const blocks = new Kept;
+    return *blocks;
+}
+
+/// Rounds up to one of eight sizes between powers of two, so that blocks fit again.
+std::size_t block_size(std::size_t bytes) {
+    bytes += header;
+    const std::size_t step = std::bit_floor(std::max<std::size_t>(bytes, 4096)) / 8;
+    return (bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
+Buffer::Buffer(std::int64_t n) : size(n) {
+    std::size_t bytes = block_size(static_cast<std::size_t>(n) * sizeof(std::int64_t));
+    void* block = nullptr;
+    if (bytes <= largest_kept) {
+        const std::lock_guard lock(kept().guard);
+        if (auto it = kept().blocks.find(bytes); it != kept().blocks.end() && !it->second.empty()) {
+            block = it->second.back();
+            it->second.pop_back();
+            kept().bytes -= bytes;
+        }
+    }
+    if (block == nullptr) {
+        const bool large = bytes > largest_kept;
+        if (large) bytes = (bytes + page - 1) / page * page;
+        block = std::aligned_alloc(large ? page : header, bytes);
+        if (block == nullptr) throw std::bad_alloc();
+#ifdef __linux__
+        if (large) madvise(block, bytes, MADV_HUGEPAGE);
+#endif
+    }
+    *static_cast<std::size_t*>(block) = bytes;
+    data.reset(reinterpret_cast<std::int64_t*>(static_cast<char*>(block) + header));
+}
+
+void Buffer::Free::operator()(std::int64_t* p) const {
+    void* block = reinterpret_cast<char*>(p) - header;
+    const std::size_t bytes = *static_cast<std::size_t*>(block);
+    if (bytes <= largest_kept) {
+        const std::lock_guard lock(kept().guard);
+        if (kept().bytes + bytes <= most_kept) {
+            kept().blocks[bytes].push_back(block);
+            kept().bytes += bytes;
+            return;
+        }
+    }
+    std::free(block);
+}
+
+}  // namespace neuraltrees

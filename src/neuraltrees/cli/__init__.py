@@ -1,0 +1,61 @@
+"""The command line: one file per command."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.markup import escape
+
+from neuraltrees.cli import decompose, demo, htree
+from neuraltrees.cli.terminal import errors
+from neuraltrees.errors import NeuralTreesError
+
+app = typer.Typer(
+    name="neuraltrees",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="Learning on graphs through their H-trees: decompose a graph, build and draw its H-tree.",
+    epilog="Every command explains itself: neuraltrees COMMAND --help.",
+)
+app.command("demo")(demo.demo)
+app.command("decompose")(decompose.decompose_file)
+app.command("htree")(htree.htree_of_file)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+) -> None:
+    if version:
+        from neuraltrees import __version__
+
+        typer.echo(f"neuraltrees {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs a command; bad input ends with one line on standard error and exit code 2."""
+    try:
+        code = app(arguments, standalone_mode=False)
+    except typer.TyperException as error:
+        code = _fail(error.format_message() if hasattr(error, "format_message") else str(error))
+    except NeuralTreesError as error:
+        code = _fail(str(error))
+    except OSError as error:
+        code = _fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+    except (KeyboardInterrupt, typer.Abort):
+        errors.print("Stopped.")
+        code = 130
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> int:
+    line = " ".join(message.split())
+    errors.print(f"[bold red]Error:[/] {escape(line)}", soft_wrap=True, highlight=False)
+    return 2

@@ -1,0 +1,92 @@
+"""neuraltrees htree: graph file → H-tree, its statistics and its picture."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from neuraltrees.cli.decompose import (
+    AsJson,
+    GraphFile,
+    MethodName,
+    Restarts,
+    Seed,
+    TimeLimit,
+    decompose_with_progress,
+)
+from neuraltrees.cli.terminal import Value, show, working
+from neuraltrees.decomposition import sample_bounded_treewidth
+from neuraltrees.decomposition.decompose import Method, check_method
+from neuraltrees.graph import Graph
+
+
+def htree_of_file(
+    file: GraphFile,
+    k: Annotated[
+        int | None,
+        typer.Option("--k", "-k", help="Sample a subgraph of treewidth at most K first.", show_default=False),
+    ] = None,
+    method: MethodName = "min_fill",
+    seed: Seed = 0,
+    restarts: Restarts = 4,
+    time_limit: TimeLimit = None,
+    max_nodes: Annotated[int, typer.Option(help="Refuse to build a larger tree.")] = 50_000_000,
+    draw: Annotated[Path | None, typer.Option(help="Draw graph, decomposition and H-tree: .svg, .png or .pdf.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the H-tree as a .safetensors file.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Build the H-tree of a graph and describe it.
+
+    A graph of large treewidth has a huge H-tree: bound its treewidth with --k first.
+
+    Example: neuraltrees htree citations.gr --k 4 --out citations.safetensors
+    """
+    check_method(method)
+    with working(f"reading {file.name}"):
+        graph = Graph.read_gr(file)
+    with working("loading"):
+        from neuraltrees.htree import build_htree, save_htree
+    facts: dict[str, Value] = {"nodes": graph.num_nodes, "edges": graph.num_edges}
+    start = time.perf_counter()
+    if k is not None:
+        with working(f"sampling a subgraph of treewidth at most {k}"):
+            sample = sample_bounded_treewidth(graph, k, seed)
+        graph, decomposition = sample.subgraph, sample.decomposition
+        facts |= {"edges kept": graph.num_edges, "share of edges kept": round(sample.kept, 4)}
+    else:
+        decomposition = decompose_with_progress(graph, cast(Method, method), seed, restarts, time_limit)
+    with working("building the H-tree"):
+        tree = build_htree(
+            graph, decomposition, cast(Method, method), seed=seed, restarts=restarts, max_nodes=max_nodes
+        )
+        seconds = time.perf_counter() - start
+        diameters = tree.diameters()
+    facts |= {
+        "components": tree.num_components,
+        "treewidth": tree.treewidth,
+        "H-tree nodes": tree.num_nodes,
+        "H-tree edges": tree.num_edges,
+        "roots": tree.num_roots,
+        "bags below the roots": tree.num_bags - tree.num_roots,
+        "leaves": tree.num_leaves,
+        "nodes per level": tree.nodes_per_level().tolist(),
+        "root-root edges": int(tree.edges_per_type()[0]) // 2,
+        "parent-child edges": int(tree.edges_per_type()[1]),
+        "diameter": int(diameters.max()) if len(diameters) else 0,
+    }
+    if len(diameters) > 1:
+        facts["mean diameter of a tree"] = round(float(diameters.double().mean()), 3)
+    facts["seconds"] = round(seconds, 4)
+    if out is not None:
+        save_htree(tree, out)
+        facts["written to"] = str(out)
+    if draw is not None:
+        from neuraltrees.htree.drawing import draw as draw_figure
+
+        with working("drawing"):
+            draw_figure(graph, decomposition, tree, path=draw)
+        facts["drawn to"] = str(draw)
+    show(f"H-tree of {file.name}", facts, json)
