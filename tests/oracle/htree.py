@@ -42,6 +42,19 @@ def junction_tree(graph: nx.Graph) -> nx.Graph:
     return nx.maximum_spanning_tree(intersections)
 
 
+def networkx_junction_tree(graph: nx.Graph) -> nx.Graph:
+    """NetworkX's own junction tree of each component, the cliques around a separator joined to the first of them."""
+    forest: nx.Graph = nx.Graph()
+    for component in nx.connected_components(graph):
+        tree = nx.junction_tree(graph.subgraph(component))
+        cliques = {node: frozenset(node) for node, kind in tree.nodes(data="type") if kind == "clique"}
+        forest.add_nodes_from(cliques.values())
+        for separator in tree.nodes - cliques.keys():
+            first, *rest = (cliques[node] for node in tree[separator])
+            forest.add_edges_from((first, other) for other in rest)
+    return forest
+
+
 def without_contained_bags(tree: nx.Graph) -> nx.Graph:
     """The decomposition with every bag that lies inside a neighbouring bag contracted into it.
 

@@ -29,14 +29,22 @@ from tests.oracle.decomposition import (
     treewidth,
     width,
 )
-from tests.oracle.htree import Decompose, build_htree, canonical, junction_tree, min_fill, without_contained_bags
+from tests.oracle.htree import (
+    Decompose,
+    build_htree,
+    canonical,
+    junction_tree,
+    min_fill,
+    networkx_junction_tree,
+    without_contained_bags,
+)
 from tests.oracle.invariants import check_htree
 from tests.oracle.pickles import RestrictedUnpickler
 from tests.oracle.sampling import check_sample, sample_bounded_treewidth
 from tests.oracle.scenes import NUMPY_ARRAYS, read_scene_graphs
 
 GOLDEN = nx.Graph([(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 4)])
-OWN_DECOMPOSITIONS = pytest.mark.parametrize("decompose", [min_fill, junction_tree])
+OWN_DECOMPOSITIONS = pytest.mark.parametrize("decompose", [min_fill, junction_tree, networkx_junction_tree])
 
 
 def parts(forest: nx.Graph) -> tuple[list[frozenset[int]], list[tuple[int, int]]]:
