@@ -15,10 +15,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from tests.oracle.bridge import to_graph
 
 import neuraltrees as nt
 from neuraltrees._core import native
+from tests.oracle.bridge import to_graph
 
 CORE: ModuleType = import_module("neuraltrees._core._native")
 STUB = Path(nt.__file__).parent / "_core" / "_native.pyi"

@@ -89,9 +89,12 @@ void BagPlanner::count(BagPlan& plan, std::int64_t bag) const {
 }
 
 const BagPlan* BagPlanner::plan(const SmallGraph& graph) {
-    if (graph.n > remembered) {
+    if (graph.n > packed) {
         wide_ = true;
-        return expand(graph);
+        interrupt_->check();
+        std::vector<std::uint64_t> rows(graph.row.begin(), graph.row.begin() + graph.n);
+        if (const auto it = known_wide_.find(rows); it != known_wide_.end()) return it->second;
+        return known_wide_[std::move(rows)] = expand(graph);
     }
     const Key key = key_of(graph);
     if (const auto it = known_.find(key); it != known_.end()) return it->second;

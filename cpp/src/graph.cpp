@@ -9,6 +9,11 @@
 namespace neuraltrees {
 namespace {
 
+void check_count(std::int64_t num_nodes) {
+    if (num_nodes < 0 || num_nodes > std::numeric_limits<Vertex>::max() - 1)
+        throw InputError("Expected between 0 and 2^31 - 2 nodes; got " + std::to_string(num_nodes) + ".");
+}
+
 void check_ids(std::span<const std::int64_t> ids, std::int64_t num_nodes) {
     for (std::size_t i = 0; i < ids.size(); ++i)
         if (ids[i] < 0 || ids[i] >= num_nodes)
@@ -44,8 +49,7 @@ bool GraphView::has_edge(Vertex u, Vertex v) const {
 Graph graph_from_edges(std::span<const std::int64_t> source, std::span<const std::int64_t> target,
                        std::int64_t num_nodes) {
     if (source.size() != target.size()) throw InputError("Expected as many sources as targets.");
-    if (num_nodes < 0 || num_nodes > std::numeric_limits<Vertex>::max() - 1)
-        throw InputError("Expected between 0 and 2^31 - 2 nodes; got " + std::to_string(num_nodes) + ".");
+    check_count(num_nodes);
     check_ids(source, num_nodes);
     check_ids(target, num_nodes);
 
@@ -108,6 +112,7 @@ Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vect
 }
 
 Graph moral_graph(std::span<const std::int64_t> source, std::span<const std::int64_t> target, std::int64_t num_nodes) {
+    check_count(num_nodes);
     check_ids(source, num_nodes);
     check_ids(target, num_nodes);
     std::vector<std::vector<std::int64_t>> parents(num_nodes);

@@ -66,8 +66,8 @@ struct Place {
 /// Writes the nodes of one root after another. Counters are locals: members would be reloaded after every store.
 class Stamper {
 public:
-    Stamper(HTree& tree, std::int64_t root_edges, std::int64_t children)
-        : parent_(tree.parent.data.get()), level_(tree.level.data.get()), kappa_(tree.kappa.data.get()),
+    Stamper(HTree& tree, std::int64_t root_edges, std::int64_t children, Interrupt& interrupt)
+        : interrupt_(interrupt), parent_(tree.parent.data.get()), level_(tree.level.data.get()), kappa_(tree.kappa.data.get()),
           component_(tree.component.data.get()), bag_ptr_(tree.bag_ptr.data.get()), bag_nodes_(tree.bag_nodes.data.get()) {
         const std::int64_t edges = root_edges + 2 * children;
         up_source_ = tree.edge_index.data.get() + root_edges;
@@ -91,6 +91,7 @@ public:
         while (!stack_.empty()) {
             const auto [child, above] = stack_.back();
             stack_.pop_back();
+            if ((++stamped_ & 0xffff) == 0) interrupt_.check();
             const std::int64_t id = at.node++, first = at.entry, depth = level_[above] + 1;
             node(id, above, depth, -1, place.component, first);
             edges(at.rank++, id, above);
@@ -136,6 +137,8 @@ private:
         down_type_[rank] = 2;
     }
 
+    Interrupt& interrupt_;
+    std::uint64_t stamped_ = 0;
     std::int64_t *parent_, *level_, *kappa_, *component_, *bag_ptr_, *bag_nodes_;
     std::int64_t *up_source_, *up_target_, *up_type_, *down_source_, *down_target_, *down_type_;
     std::vector<std::pair<const BagPlan::Child*, std::int64_t>> stack_;
@@ -155,7 +158,7 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
     std::vector<std::vector<Vertex>> positions(threads);
     const auto places = std::make_unique_for_overwrite<Place[]>(roots);
     std::atomic<std::int64_t> total{0};
-    parallel_chunks(roots, roots_a_chunk, threads, [&](std::int64_t begin, std::int64_t end, int worker) {
+    const auto make_plans = [&](std::int64_t begin, std::int64_t end, int worker) {
         interrupt.check();
         std::int64_t nodes = 0;
         for (std::int64_t r = begin; r < end; ++r) {
@@ -170,7 +173,12 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
             nodes += places[r].plan->nodes;
         }
         if ((total += nodes) > options.max_nodes) throw TreeTooLargeError(options.max_nodes, td.width());
-    });
+    };
+    try {
+        parallel_chunks(roots, roots_a_chunk, threads, make_plans);
+    } catch (const TreeTooLargeError&) {
+        throw TreeTooLargeError(options.max_nodes, td.width());  // the planner knows only the bag it was at
+    }
 
     // Roots of one component stand together; a root with no edge to an earlier one begins the next component.
     std::vector<char> joined(roots, 0);
@@ -215,7 +223,7 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
         }
     });
     parallel_chunks(roots, roots_a_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
-        Stamper stamper(tree, root_edges, children);
+        Stamper stamper(tree, root_edges, children, interrupt);
         for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r));
     });
     for (auto& planner : planners) BagPlanner::give_back(std::move(planner));

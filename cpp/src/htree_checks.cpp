@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "neuraltrees/error.hpp"
 #include "neuraltrees/htree.hpp"
 
 namespace neuraltrees {
@@ -134,6 +135,7 @@ private:
         std::vector<char> seen(g_.num_nodes(), 0);
         for (std::int64_t i = 0; i < n_; ++i) {
             const bool leaf = t_.kappa[i] >= 0;
+            if (t_.kappa[i] < -1) return "the kappa of node " + text(i) + " is " + text(t_.kappa[i]) + ", neither a graph node nor -1";
             if (leaf != (children_[i] == 0)) return "node " + text(i) + (leaf ? " is a leaf with children" : " has neither children nor a kappa");
             if (!leaf) continue;
             if (t_.parent[i] < 0) return "leaf " + text(i) + " has no parent";
@@ -186,6 +188,10 @@ private:
                     return std::binary_search(b.begin(), b.end(), u) && std::binary_search(b.begin(), b.end(), v);
                 }))
                 return "edge " + text(u) + "-" + text(v) + " is in no child of node " + text(i);
+        for (std::int64_t a : children)
+            for (std::int64_t b : children)
+                if (a != b && std::includes(t_.bag(a).begin(), t_.bag(a).end(), t_.bag(b).begin(), t_.bag(b).end()))
+                    return "of the children of node " + text(i) + ", the bag of " + text(a) + " contains that of " + text(b);
         weight -= static_cast<std::int64_t>(bag.size());
         if (const std::int64_t most = spanning_weight(children); most != weight)
             return "the children of node " + text(i) + " are no tree decomposition: their intersections span " + text(most) + ", not " + text(weight);
@@ -245,9 +251,20 @@ private:
 std::optional<std::string> first_violation(GraphView graph, const HTreeView& tree) { return Checker(graph, tree).run(); }
 
 std::vector<std::int64_t> diameters(const HTreeView& t) {
-    const std::int64_t n = t.num_nodes();
+    const std::int64_t n = t.num_nodes(), m = t.num_edges();
+    // The arrays may come from a file: whatever is used as an index is looked at first.
+    if (static_cast<std::int64_t>(t.component.size()) != n || static_cast<std::int64_t>(t.edge_index.size()) != 2 * m)
+        throw InputError("Expected an H-tree; got arrays of different lengths.");
     std::int64_t components = 0;
-    for (std::int64_t c : t.component) components = std::max(components, c + 1);
+    for (std::int64_t i = 0; i < n; ++i) {
+        if (t.parent[i] < -1 || t.parent[i] >= i || t.component[i] < 0 || t.component[i] >= n)
+            throw InputError("Expected an H-tree; got parent " + text(t.parent[i]) + " and component " + text(t.component[i]) +
+                             " at node " + text(i) + ".");
+        components = std::max(components, t.component[i] + 1);
+    }
+    for (std::int64_t e = 0; e < m; ++e)
+        if (std::min(t.edge_index[e], t.edge_index[m + e]) < 0 || std::max(t.edge_index[e], t.edge_index[m + e]) >= n)
+            throw InputError("Expected an H-tree; edge " + text(e) + " names a node that is not there.");
     std::vector<std::int64_t> longest(components, 0), height(n, 0);
     auto hang = [&](std::int64_t below, std::int64_t above) {
         auto& best = longest[t.component[above]];

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "neuraltrees/error.hpp"
 
@@ -72,7 +73,7 @@ public:
         rest_ = rest;
         return out;
     }
-    [[noreturn]] void fail(const std::string& why) const { throw ParseError("line " + std::to_string(number_) + ": " + why + "."); }
+    [[noreturn]] void fail(const std::string& why) const { throw ParseError("line " + std::to_string(std::max<std::int64_t>(1, number_)) + ": " + why + "."); }
 
 private:
     static std::string shown(std::string_view w) {
@@ -121,11 +122,15 @@ ParsedDecomposition parse_td(std::string_view text) {
     // Bags come in any order; a header may promise more than the file holds, so nothing is reserved on its word.
     std::vector<std::vector<Vertex>> bag;
     std::vector<std::int64_t> id;
+    std::unordered_set<std::int64_t> seen;
     TreeDecomposition td;
     while (lines.next()) {
         if (lines.peek() == "b") {
             lines.word();
+            if (static_cast<std::int64_t>(id.size()) == bags)
+                lines.fail("expected " + std::to_string(bags) + " bags as the header says, got more");
             id.push_back(lines.number("the number of a bag", 1, bags) - 1);
+            if (!seen.insert(id.back()).second) lines.fail("bag " + std::to_string(id.back() + 1) + " is given twice");
             auto& members = bag.emplace_back();
             while (const auto v = lines.maybe_number("a node")) {
                 if (*v < 1 || *v > nodes)
@@ -146,10 +151,7 @@ ParsedDecomposition parse_td(std::string_view text) {
     if (static_cast<std::int64_t>(bag.size()) != bags)
         lines.fail("expected " + std::to_string(bags) + " bags as the header says, got " + std::to_string(bag.size()));
     std::vector<std::int64_t> where(bags, -1);
-    for (std::int64_t i = 0; i < bags; ++i) {
-        if (where[id[i]] >= 0) lines.fail("bag " + std::to_string(id[i] + 1) + " is given twice");
-        where[id[i]] = i;
-    }
+    for (std::int64_t i = 0; i < bags; ++i) where[id[i]] = i;
     for (std::int64_t i = 0; i < bags; ++i) td.add_bag(bag[where[i]]);
     return {std::move(td), nodes};
 }

@@ -38,7 +38,7 @@ concept Text = std::convertible_to<const T&, std::string_view>;
 template <typename T>
 concept List = std::ranges::input_range<const T> && !Text<T>;
 template <typename T>
-concept Whole = std::integral<T> && !std::same_as<T, bool>;
+concept Whole = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char>;
 
 template <typename T>
 std::string shown(const T& x) {

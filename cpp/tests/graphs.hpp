@@ -205,7 +205,7 @@ inline Graph shuffled(const Graph& g, std::uint64_t seed) {
     return graph(g.view().num_nodes(), edges);
 }
 
-/// Edges 1-2, 1-3, 2-4, 3-4, 3-5, 4-5 and the chord 2-3 of the paper's figure, numbered from 0.
-inline Graph paper_graph() { return graph(5, {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {2, 4}, {3, 4}, {1, 2}}); }
+/// The paper's figure, numbered from 0; its bags {0,1,2}, {1,2,3} and {2,3,4} come from the chord 1-2, which is no edge.
+inline Graph paper_graph() { return graph(5, {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {2, 4}, {3, 4}}); }
 
 }  // namespace neuraltrees

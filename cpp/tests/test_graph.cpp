@@ -94,7 +94,7 @@ TEST(components_are_the_classes_of_reachability) {
 TEST(an_induced_subgraph_is_renamed_in_the_given_order) {
     const Graph g = paper_graph();
     std::vector<Vertex> position(5, -1);
-    const Graph sub = induced_subgraph(g, std::vector<Vertex>{4, 1, 2}, position);
+    const Graph sub = induced_subgraph(g, std::vector<Vertex>{4, 1, 3}, position);
     CHECK_EQ(edges_of(sub), (Edges{{0, 2}, {1, 2}}));
     CHECK_EQ(sub.adj, (std::vector{2, 2, 0, 1}));
     CHECK_EQ(position, std::vector<Vertex>(5, -1));

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
-import tempfile
+import secrets
 import zlib
 from pathlib import Path
 from typing import TypeAlias
@@ -32,26 +32,23 @@ def read_whole(path: PathLike) -> bytes:
 
 def write_whole(path: PathLike, content: bytes) -> None:
     """Writes beside the target and moves it into place, so that a crash leaves the old file; packs `.gz` and `.xz`."""
-    path = Path(path)
-    match path.suffix:
+    target = Path(path).resolve()
+    match target.suffix:
         case ".gz":
             content = gzip.compress(content, mtime=0)
         case ".xz":
             content = lzma.compress(content)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)  # a device or a pipe has no old content to keep
+        return
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
+        beside.replace(target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuraltrees._core import native
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, ParseError
 from neuraltrees.files import PathLike, read_whole, write_whole
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     EdgeIndex: TypeAlias = torch.Tensor | npt.ArrayLike
+
+MAX_NODES = 2**31 - 2
 
 Int32: TypeAlias = npt.NDArray[np.int32]
 Int64: TypeAlias = npt.NDArray[np.int64]
@@ -55,6 +57,9 @@ class Graph:
         object.__setattr__(self, "indptr", indptr)
         object.__setattr__(self, "indices", indices)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set(state["indptr"], state["indices"])  # a copied array is writeable again
+
     @classmethod
     def _from_rows(cls, indptr: Int64, indices: Int32) -> Graph:
         graph = cls.__new__(cls)
@@ -88,8 +93,8 @@ class Graph:
         """Reads a PACE `.gr` file, plain, `.gz` or `.xz`."""
         try:
             return cls._from_rows(*native.parse_gr(read_whole(path)))
-        except InputError as error:
-            raise type(error)(f"{path}: {error}") from None
+        except ParseError as error:
+            raise ParseError(f"{path}: {error}") from None
 
     def write_gr(self, path: PathLike) -> None:
         """Writes a PACE `.gr` file, plain, `.gz` or `.xz`."""
@@ -108,8 +113,7 @@ class Graph:
         graphs = list(graphs)
         nodes = np.cumsum([0] + [g.num_nodes for g in graphs])
         entries = np.cumsum([0] + [len(g.indices) for g in graphs])
-        if nodes[-1] >= 2**31 - 1:
-            raise InputError(f"Expected fewer than 2^31 - 1 nodes in a union; got {nodes[-1]:,}. Split it.")
+        check_num_nodes(int(nodes[-1]))
         indptr = np.concatenate(
             [np.zeros(1, np.int64)] + [g.indptr[1:] + e for g, e in zip(graphs, entries, strict=False)]
         )
@@ -148,6 +152,7 @@ class Graph:
 
     def neighbours(self, node: int) -> list[int]:
         """The sorted neighbours of a node."""
+        node = range(self.num_nodes)[node]
         return [int(u) for u in self.indices[self.indptr[node] : self.indptr[node + 1]]]
 
     @cached_property
@@ -199,9 +204,13 @@ def moralize(graph: EdgeIndex | nx.DiGraph[Any], num_nodes: int | None = None) -
     >>> moralize([[0, 1], [2, 2]]).edge_index.tolist()
     [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
     """
-    edges, count = _networkx_edges(graph) if hasattr(graph, "nodes") else (graph, num_nodes)
+    edges: Any = graph
+    if hasattr(graph, "nodes"):
+        if not edges.is_directed():
+            raise InputError("Expected a directed NetworkX graph; got an undirected one. It needs no moralization.")
+        edges, num_nodes = _networkx_edges(graph)
     source, target = _endpoints(edges)
-    return Graph._from_rows(*native.moral_graph(source, target, _count_nodes(source, target, count)))
+    return Graph._from_rows(*native.moral_graph(source, target, _count_nodes(source, target, num_nodes)))
 
 
 def node_list(nodes: Sequence[int] | npt.ArrayLike, num_nodes: int) -> Int32:
@@ -220,7 +229,12 @@ def node_list(nodes: Sequence[int] | npt.ArrayLike, num_nodes: int) -> Int32:
 def _integers(values: Any, name: str) -> npt.NDArray[Any]:
     if hasattr(values, "detach"):
         values = values.detach().cpu().numpy()
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InputError(
+            f"Expected {name} as a rectangular array of integers; got rows of different lengths."
+        ) from error
     if array.size == 0 and array.dtype == np.float64 and not isinstance(values, np.ndarray):
         array = array.astype(np.int64)  # NumPy reads an empty list as floats
     if not np.issubdtype(array.dtype, np.integer):
@@ -239,9 +253,20 @@ def _endpoints(edge_index: Any) -> tuple[Int64, Int64]:
 
 def _count_nodes(source: Int64, target: Int64, num_nodes: int | None) -> int:
     if num_nodes is None:
-        return max(int(source.max(initial=-1)), int(target.max(initial=-1))) + 1
+        lowest = np.minimum(source, target)
+        if lowest.min(initial=0) < 0:
+            edge = int((lowest < 0).argmax())
+            raise InputError(f"Expected node ids of at least 0; got {lowest[edge]} in edge {edge}.")
+        num_nodes = max(int(source.max(initial=-1)), int(target.max(initial=-1))) + 1
+    return check_num_nodes(num_nodes)
+
+
+def check_num_nodes(num_nodes: int) -> int:
+    """A number of nodes that the core can hold: it numbers them in 32 bits."""
     if isinstance(num_nodes, bool) or not isinstance(num_nodes, int | np.integer) or num_nodes < 0:
         raise InputError(f"Expected num_nodes as an integer of at least 0; got {num_nodes!r}.")
+    if num_nodes > MAX_NODES:
+        raise InputError(f"Expected between 0 and 2^31 - 2 nodes; got {num_nodes}.")
     return int(num_nodes)
 
 

@@ -112,7 +112,7 @@ BAD_TD: dict[str, tuple[str | bytes, int | str, str]] = {
     "negative nodes": ("s td 1 1 -1\n", 1, "expected the number of nodes between 0 and .*, got -1"),
     "missing bag": ("s td 2 2 3\nb 1 1 2\n", 2, "expected 2 bags as the header says, got 1"),
     "promised bags": ("s td 1000000000 2 3\nb 1 1 2\n", 2, "expected 1000000000 bags as the header says, got 1"),
-    "too many bags": ("s td 1 2 3\nb 1 1 2\nb 1 2 3\n", 3, "expected 1 bags as the header says, got 2"),
+    "too many bags": ("s td 1 2 3\nb 1 1 2\nb 1 2 3\n", 3, "expected 1 bags as the header says, got more"),
     "bag 0": ("s td 1 2 3\nb 0 1 2\n", 2, "expected the number of a bag between 1 and 1, got 0"),
     "bag beyond the header": ("s td 1 2 3\nb 2 1 2\n", 2, "expected the number of a bag between 1 and 1, got 2"),
     "bag without a number": ("s td 1 2 3\nb\n", 2, "expected the number of a bag, got the end of the line"),
@@ -149,7 +149,6 @@ def test_bag_given_twice(tmp_path: Path) -> None:
         nt.TreeDecomposition.read_td(path)
 
 
-@pytest.mark.xfail(strict=True, reason="bags are compared at the end of the file, and its last line is named")
 def test_bag_given_twice_names_the_line(tmp_path: Path) -> None:
     path = write(tmp_path / "graph.td", "s td 2 2 3\nb 1 1 2\nb 1 2 3\nc\nc\n1 2\n")
     with pytest.raises(nt.ParseError, match="line 3: "):

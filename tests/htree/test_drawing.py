@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -23,7 +24,7 @@ struct BagPlan {
     std::int64_t entries = 0;     // sum of their bag sizes
 };
 
-/// Makes plans, remembering those of bags of at most 16 vertices by their adjacency. One per thread, and kept for the next
+/// Makes plans, remembering those of bags of at most 64 vertices by their adjacency. One per thread, and kept for the next
 /// tree that is built with the same options: the graphs of a dataset share most of their small bags.
 class BagPlanner {
 public:
@@ -42,8 +43,8 @@ private:
     struct KeyHash {
         std::size_t operator()(const Key& k) const { return mix(k.low, k.high); }
     };
-    static constexpr int remembered = 16;           // 120 pairs and the size fit in 128 bits
-    static constexpr std::size_t kept = 100'000;    // plans that an idle planner may hold
+    static constexpr int packed = 16;             // 120 pairs and the size fit in 128 bits
+    static constexpr std::size_t kept = 100'000;  // plans that an idle planner may hold
 
     explicit BagPlanner(const DecomposeOptions& options) : options_(options) {}
     bool serves(const DecomposeOptions& options) const {
@@ -58,9 +59,10 @@ private:
     DecomposeOptions options_;
     std::int64_t max_nodes_ = 0;
     Interrupt* interrupt_ = nullptr;
-    bool wide_ = false;  // holds plans of bags too large to remember
+    bool wide_ = false;  // holds plans of wide bags, which are not worth keeping
     std::deque<BagPlan> plans_;
     std::unordered_map<Key, const BagPlan*, KeyHash> known_;
+    std::map<std::vector<std::uint64_t>, const BagPlan*> known_wide_;  // by all rows, for more than 16 vertices
 };
 
 }  // namespace neuraltrees

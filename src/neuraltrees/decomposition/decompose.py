@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
+
 from neuraltrees._core import native
 from neuraltrees.decomposition.decomposition import TreeDecomposition
 from neuraltrees.errors import InputError
@@ -54,15 +56,14 @@ def decompose(
     (2, True)
     """
     check_method(method)
-    if time_limit is not None and not time_limit > 0:
-        raise InputError(f"Expected a time_limit of more than 0 seconds; got {time_limit}.")
+    check_time_limit(time_limit)
     seconds = time_limit if time_limit is not None else DEFAULT_SECONDS.get(method, 0.0)
     bag_ptr, bag_nodes, edges, lower_bound = native.decompose(
         graph.indptr,
         graph.indices,
         method,
         check_seed(seed),
-        check_at_least("restarts", restarts, 1),
+        check_restarts(restarts),
         float(seconds),
         count_threads(threads),
         progress,
@@ -75,19 +76,30 @@ def check_method(method: str) -> None:
         raise InputError(f"Expected a method out of {', '.join(METHODS)}; got {method!r}.")
 
 
+def check_time_limit(time_limit: float | None) -> None:
+    if time_limit is not None and not time_limit > 0:
+        raise InputError(f"Expected a time_limit of more than 0 seconds; got {time_limit}.")
+
+
+def check_restarts(restarts: int) -> int:
+    return check_at_least("restarts", restarts, 1, 2**31 - 1)
+
+
 def check_seed(seed: int) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
         raise InputError(f"Expected a seed between 0 and 2^64 - 1; got {seed!r}.")
-    return seed
+    return int(seed)
 
 
-def check_at_least(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+def check_at_least(name: str, value: int, least: int, most: int = 2**63 - 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"Expected {name} as an integer of at least {least}; got {value!r}.")
-    return value
+    if value > most:
+        raise InputError(f"Expected {name} as an integer of at most {most}; got {value}.")
+    return int(value)
 
 
 def count_threads(threads: int | None) -> int:
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return check_at_least("threads", threads, 1)
+    return check_at_least("threads", threads, 1, 1024)

@@ -6,15 +6,15 @@ import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from neuraltrees._core import native
-from neuraltrees.errors import InputError, InvalidDecompositionError
+from neuraltrees.errors import InputError, InvalidDecompositionError, ParseError
 from neuraltrees.files import PathLike, read_whole, write_whole
-from neuraltrees.graph import Int32, Int64, node_list
+from neuraltrees.graph import MAX_NODES, Int32, Int64, check_num_nodes, node_list
 
 if TYPE_CHECKING:
     from neuraltrees.graph import Graph
@@ -85,12 +85,16 @@ class TreeDecomposition:
         num_nodes: int | None = None,
         lower_bound: int | None = None,
     ) -> None:
+        if num_nodes is not None:
+            check_num_nodes(num_nodes)
         listed = [np.asarray(sorted(bag)) for bag in bags]
         for i, bag in enumerate(listed):
             if bag.size and not np.issubdtype(bag.dtype, np.integer):
                 raise InputError(f"Expected bags of integers; got {bag.dtype} in bag {i}.")
         highest = max((int(bag[-1]) for bag in listed if bag.size), default=-1)
-        count = highest + 1 if num_nodes is None else num_nodes
+        if highest >= MAX_NODES:
+            raise InputError(f"Expected node ids below 2^31 - 2; got {highest}.")
+        count = highest + 1 if num_nodes is None else int(num_nodes)
         for i, bag in enumerate(listed):
             if bag.size and (bag[0] < 0 or bag[-1] >= count):
                 wrong = bag[0] if bag[0] < 0 else bag[-1]
@@ -110,7 +114,7 @@ class TreeDecomposition:
             (0 if count else -1) if lower_bound is None else lower_bound,
             np.cumsum([0] + [len(bag) for bag in listed], dtype=np.int64),
             np.concatenate([np.zeros(0, np.int32), *(bag.astype(np.int32) for bag in listed)]),
-            np.ascontiguousarray(pairs, dtype=np.int32),
+            np.array(pairs, dtype=np.int32, order="C"),
         )
 
     def _set(self, num_nodes: int, lower_bound: int, bag_ptr: Int64, bag_nodes: Int32, edges: Int32) -> None:
@@ -142,8 +146,11 @@ class TreeDecomposition:
         made_for: weakref.ref[Graph] | None = self.__dict__.get("_made_for")
         return made_for is not None and made_for() is graph
 
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "_made_for"}
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set(**state)  # a copied array is writeable again
 
     @classmethod
     def from_elimination_order(cls, graph: Graph, order: npt.ArrayLike) -> TreeDecomposition:
@@ -164,8 +171,8 @@ class TreeDecomposition:
         """Reads a PACE `.td` file, plain, `.gz` or `.xz`."""
         try:
             bag_ptr, bag_nodes, edges, num_nodes = native.parse_td(read_whole(path))
-        except InputError as error:
-            raise type(error)(f"{path}: {error}") from None
+        except ParseError as error:
+            raise ParseError(f"{path}: {error}") from None
         return cls._from_arrays(num_nodes, bag_ptr, bag_nodes, edges)
 
     def write_td(self, path: PathLike) -> None:

@@ -9,13 +9,17 @@ from neuraltrees.decomposition.decompose import (
     Method,
     check_at_least,
     check_method,
+    check_restarts,
     check_seed,
+    check_time_limit,
     count_threads,
     decompose,
 )
 from neuraltrees.decomposition.decomposition import TreeDecomposition
 from neuraltrees.graph import Graph
 from neuraltrees.htree.htree import HTree
+
+MOST_NODES = 2**40  # beyond any memory; keeps the core's counts far from overflow
 
 
 def build_htree(
@@ -51,6 +55,7 @@ def build_htree(
     HTree(num_nodes=18, num_roots=3, num_leaves=11, num_components=1, treewidth=2)
     """
     check_method(method)
+    check_time_limit(time_limit)
     if decomposition is None:
         decomposition = decompose(graph, method, seed=seed, restarts=restarts, time_limit=time_limit, threads=threads)
     trusted = decomposition.was_made_for(graph)
@@ -64,8 +69,8 @@ def build_htree(
         decomposition.edges,
         method,
         check_seed(seed),
-        check_at_least("restarts", restarts, 1),
-        check_at_least("max_nodes", max_nodes, 1),
+        check_restarts(restarts),
+        check_at_least("max_nodes", min(max_nodes, MOST_NODES), 1),
         count_threads(threads),
         trusted,
     )

@@ -100,7 +100,7 @@ class HTree:
     def diameters(self) -> Tensor:
         """The longest path of every tree of the forest, in edges."""
         arrays = (self.parent, self.edge_index.reshape(-1), self.edge_type, self.component)
-        return torch.from_numpy(native.htree_diameters(*(a.numpy() for a in arrays)))
+        return torch.from_numpy(native.htree_diameters(*(a.contiguous().numpy() for a in arrays)))
 
     def diameter(self) -> int:
         """The longest path of the tree in edges, the paper's statistic; of a forest, that of its longest tree."""
@@ -108,7 +108,14 @@ class HTree:
 
     def validate(self, graph: Graph) -> None:
         """Raises `InvalidHTreeError` with the first invariant that the tree breaks for the graph, and where."""
-        arrays = [getattr(self, field.name) for field in fields(self)]
+        arrays: list[Tensor] = [getattr(self, field.name) for field in fields(self)]
+        for field, array in zip(fields(self), arrays, strict=True):
+            dimensions = 2 if field.name == "edge_index" else 1
+            if array.dtype != torch.int64 or array.dim() != dimensions or (dimensions == 2 and len(array) != 2):
+                raise InvalidHTreeError(
+                    f"Expected {field.name} as int64 {'of shape (2, E)' if dimensions == 2 else 'of one dimension'}; "
+                    f"got {array.dtype} of shape {tuple(array.shape)}."
+                )
         why = native.htree_violation(graph.indptr, graph.indices, *(a.contiguous().reshape(-1).numpy() for a in arrays))
         if why is not None:
             raise InvalidHTreeError(f"Expected an H-tree of this graph; {why}.")

@@ -10,7 +10,7 @@ import safetensors.torch
 import torch
 
 from neuraltrees.errors import InputError
-from neuraltrees.files import PathLike, write_whole
+from neuraltrees.files import PathLike, read_whole, write_whole
 from neuraltrees.htree.htree import HTree
 
 _FORMAT = "neuraltrees.htree.1"
@@ -24,18 +24,18 @@ def save_htree(tree: HTree, path: PathLike) -> None:
 
 def load_htree(path: PathLike) -> HTree:
     """Reads what `save_htree` wrote; the tree of another graph is found by `HTree.validate(graph)`."""
+    content = read_whole(path)
     try:
-        with safetensors.safe_open(str(path), framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - the file is no mapping
-    except safetensors.SafetensorError as error:
+        tensors = safetensors.torch.load(content)
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    except (safetensors.SafetensorError, ValueError) as error:
         raise InputError(
             f"Expected {path} to be an H-tree file; got: {error}. Write it again with save_htree."
         ) from error
-    names = [field.name for field in fields(HTree)]
-    if metadata.get("format") != _FORMAT or set(tensors) != set(names):
+    stored = header.get("__metadata__", {}).get("format")
+    if stored != _FORMAT or set(tensors) != {field.name for field in fields(HTree)}:
         raise InputError(
-            f"Expected {path} to hold an H-tree ({_FORMAT}); got format {json.dumps(metadata.get('format'))} "
+            f"Expected {path} to hold an H-tree ({_FORMAT}); got format {json.dumps(stored)} "
             f"with {', '.join(sorted(tensors)) or 'nothing'}."
         )
     tree = HTree(**tensors)
@@ -44,16 +44,16 @@ def load_htree(path: PathLike) -> HTree:
 
 
 def _check_shapes(tree: HTree, path: PathLike) -> None:
-    nodes, edges = len(tree.parent), len(tree.edge_type)
+    nodes, edges, entries = tree.parent.numel(), tree.edge_type.numel(), tree.bag_nodes.numel()
     expected = {
         "parent": (nodes,),
         "level": (nodes,),
         "kappa": (nodes,),
         "component": (nodes,),
-        "edge_index": (2, edges),
         "edge_type": (edges,),
+        "edge_index": (2, edges),
         "bag_ptr": (nodes + 1,),
-        "bag_nodes": (len(tree.bag_nodes),),
+        "bag_nodes": (entries,),
     }
     for name, shape in expected.items():
         tensor = getattr(tree, name)

@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <chrono>
+
+#include "check.hpp"
+#include "decompositions.hpp"
+#include "graphs.hpp"
+#include "neuraltrees/bounds.hpp"
+#include "neuraltrees/decompose.hpp"
+#include "oracles.hpp"
+
+using namespace neuraltrees;
+
+namespace {
+
+constexpr Method greedy_methods[] = {Method::min_fill, Method::min_degree, Method::junction_tree};
+
+TreeDecomposition by(Method method, const Graph& g, std::uint64_t seed = 0, int restarts = 4) {
+    DecomposeOptions options;
+    options.method = method;
+    options.seed = seed;
+    options.restarts = restarts;
+    options.time_limit = 0.05;
+    return decompose(g, options);
+}
+
+}  // namespace
+
+TEST(small_examples_by_every_method) {
+    for (Method method : {Method::min_fill, Method::min_degree, Method::junction_tree, Method::exact, Method::best}) {
+        const check::Note note("method", method);
+        CHECK_EQ(by(method, Graph{}).view().num_bags(), 0);
+        CHECK_EQ(by(method, Graph{}).lower_bound, -1);
+        CHECK_EQ(bags_of(by(method, graph(2, {}))), (Bags{{0}, {1}}));
+        CHECK_EQ(bags_of(by(method, complete(4))), (Bags{{0, 1, 2, 3}}));
+        Bags bags = bags_of(by(method, graph(6, {{5, 3}, {3, 1}, {0, 2}})));
+        std::sort(bags.begin() + 1, bags.begin() + 3);
+        CHECK_EQ(bags, (Bags{{0, 2}, {1, 3}, {3, 5}, {4}}));
+        CHECK_EQ(by(method, cycle(7)).width(), 2);
+        CHECK_EQ(by(method, cycle(7)).lower_bound, 2);
+        CHECK_EQ(by(method, path(100)).width(), 1);
+        CHECK_EQ(by(method, path(100)).view().num_bags(), 99);
+    }
+    CHECK_EQ(bags_of(by(Method::min_fill, path(3))), (Bags{{1, 2}, {0, 1}}));
+}
+
+TEST(decompositions_are_valid_normal_and_no_narrower_than_the_treewidth) {
+    for (std::uint64_t seed = 0; seed < 240; ++seed) {
+        const Graph g = random_graph(1 + static_cast<int>(seed % 11), 0.08 * static_cast<double>(seed % 12), seed);
+        const int exact = oracle::treewidth(g);
+        for (Method method : greedy_methods) {
+            const check::Note note(g), other("method", method, "seed", seed % 4);
+            const TreeDecomposition td = by(method, g, seed % 4);
+            CHECK(oracle::is_tree_decomposition(g, td));
+            CHECK(is_normalised(g, td));
+            CHECK(!oracle::some_bag_inside_another(td));
+            CHECK(td.lower_bound <= exact && exact <= td.width());
+            CHECK(oracle::degeneracy(g) <= td.lower_bound);
+        }
+    }
+}
+
+TEST(graphs_of_all_sizes_are_decomposed) {
+    for (int n : {63, 64, 65, 66, 127, 128, 129, 200})
+        for (double degree : {1.0, 4.0, 20.0})
+            for (Method method : {Method::min_fill, Method::min_degree, Method::junction_tree, Method::exact, Method::best}) {
+                const Graph g = random_graph(n, degree / n, static_cast<std::uint64_t>(n));
+                const check::Note note("nodes", n, "degree", degree, "method", method);
+                const TreeDecomposition td = by(method, g);
+                CHECK_EQ(first_violation(g, td), std::nullopt);
+                CHECK(is_normalised(g, td));
+                CHECK(td.lower_bound <= td.width());
+            }
+}
+
+TEST(the_first_run_is_the_plain_rule) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        const Graph g = random_connected(70, 0.06, seed);
+        const int bound = minor_min_degree(g);
+        for (Method method : {Method::min_fill, Method::min_degree}) {
+            const Greedy rule = method == Method::min_fill ? Greedy::min_fill() : Greedy::min_degree();
+            const auto order = greedy_order(g, rule, seed, bound);
+            CHECK_EQ(bags_of(by(method, g, seed, 1)), bags_of(decomposition_from_order(g, order)));
+            CHECK_EQ(by(method, g, seed, 1).lower_bound, bound);
+        }
+    }
+}
+
+TEST(restarts_only_help) {
+    int helped_small = 0, helped_large = 0;
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        const bool large = seed % 2 == 0;
+        const Graph g = random_connected(large ? 80 : 40, large ? 0.06 : 0.1, seed);
+        for (Method method : {Method::min_fill, Method::min_degree}) {
+            int before = by(method, g, 0, 1).width();
+            const int first = before;
+            for (int restarts : {2, 3, 5, 8}) {
+                const int width = by(method, g, 0, restarts).width();
+                CHECK(width <= before);
+                before = width;
+            }
+            (large ? helped_large : helped_small) += before < first;
+        }
+    }
+    CHECK(helped_small > 0 && helped_large > 0);
+}
+
+TEST(seeds_matter_and_are_repeatable) {
+    for (const Graph& g : {random_connected(50, 0.1, 1), random_connected(90, 0.06, 1)})
+        for (Method method : {Method::min_fill, Method::min_degree}) {
+            int different = 0;
+            for (std::uint64_t seed = 0; seed < 5; ++seed) {
+                const TreeDecomposition a = by(method, g, seed), b = by(method, g, seed);
+                CHECK_EQ(a.bag_nodes, b.bag_nodes);
+                CHECK_EQ(a.edges, b.edges);
+                different += a.bag_nodes != by(method, g, seed + 1).bag_nodes;
+            }
+            CHECK(different >= 4);
+        }
+}
+
+TEST(time_and_threads_leave_each_component_its_own_answer) {
+    // What a component gets does not depend on its neighbours in the union.
+    std::vector<Graph> parts;
+    for (std::uint64_t seed = 0; seed < 200; ++seed)
+        parts.push_back(random_connected(1 + static_cast<int>(seed % 9), 0.3, seed));
+    parts.push_back(random_connected(80, 0.05, 5));
+    const Graph all = disjoint_union(parts);
+    for (Method method : {Method::min_fill, Method::min_degree, Method::junction_tree, Method::exact}) {
+        DecomposeOptions options;
+        options.method = method;
+        options.time_limit = method == Method::exact ? 0.3 : 10;
+        const TreeDecomposition td = decompose(all, options);
+        CHECK_EQ(first_violation(all, td), std::nullopt);
+        CHECK(is_normalised(all, td));
+        if (method == Method::exact) continue;
+        Bags wanted;
+        Vertex offset = 0;
+        for (const Graph& part : parts) {
+            for (auto bag : bags_of(decompose(part, options))) {
+                for (Vertex& v : bag) v += offset;
+                wanted.push_back(bag);
+            }
+            offset += part.view().num_nodes();
+        }
+        CHECK_EQ(bags_of(td), wanted);
+    }
+}
+
+TEST(hub_graphs_decompose_quickly) {
+    for (const Graph& g : {star(100'000), wheel(100'000)})
+        for (Method method : {Method::min_fill, Method::min_degree}) {
+            const auto begin = std::chrono::steady_clock::now();
+            const TreeDecomposition td = by(method, g);
+            CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(15));
+            CHECK_EQ(td.width(), g.view().degree(1) == 1 ? 1 : 3);
+            CHECK_EQ(first_violation(g, td), std::nullopt);
+        }
+}
