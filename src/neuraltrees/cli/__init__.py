@@ -13,7 +13,6 @@ from neuraltrees.errors import NeuralTreesError
 
 app = typer.Typer(
     name="neuraltrees",
-    no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="Learning on graphs through their H-trees: decompose a graph, build and draw its H-tree.",

@@ -1,0 +1,163 @@
+"""The commands as a person runs them: what they print, what they write, and how they fail."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import neuraltrees as nt
+from neuraltrees.cli import main
+from neuraltrees.cli.demo import example_graphs
+
+GOLDEN = "p tw 5 6\n1 2\n1 3\n2 4\n3 4\n3 5\n4 5\n"
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Path:
+    path = tmp_path / "golden.gr"
+    path.write_text(GOLDEN)
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a command."""
+    with pytest.raises(SystemExit) as end:
+        main([str(argument) for argument in arguments])
+    output = capsys.readouterr()
+    return int(end.value.code or 0), output.out, output.err
+
+
+def facts(output: str) -> dict[str, str]:
+    """The rows of a table as a dictionary."""
+    return dict(line.strip().split("  ", 1) for line in output.splitlines()[1:] if "  " in line)
+
+
+def test_decompose_writes_what_it_describes(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = golden.with_suffix(".td")
+    code, output, errors = run(capsys, "decompose", golden, "--method", "exact", "--out", out)
+    assert (code, errors) == (0, "")
+    assert output.splitlines()[0] == "Tree decomposition of golden.gr"
+    shown = {name: value.strip() for name, value in facts(output).items()}
+    assert {name: shown[name] for name in ("nodes", "edges", "bags", "width", "lower bound", "proven optimal")} == {
+        "nodes": "5",
+        "edges": "6",
+        "bags": "3",
+        "width": "2",
+        "lower bound": "2",
+        "proven optimal": "yes",
+    }
+    nt.TreeDecomposition.read_td(out).validate(nt.Graph.read_gr(golden))
+
+
+@pytest.mark.parametrize("method", ["min_fill", "min_degree", "junction_tree", "exact", "best"])
+def test_every_method_has_its_name(golden: Path, method: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, output, _ = run(capsys, "decompose", golden, "-m", method, "--json")
+    assert code == 0
+    assert json.loads(output)["method"] == method
+    assert json.loads(output)["width"] == 2
+
+
+def test_htree_as_json(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, output, errors = run(capsys, "htree", golden, "--json")
+    assert (code, errors) == (0, "")
+    found = json.loads(output)
+    assert found.pop("seconds") > 0
+    assert found == {
+        "nodes": 5,
+        "edges": 6,
+        "components": 1,
+        "treewidth": 2,
+        "htree_nodes": 18,
+        "htree_edges": 17,
+        "roots": 3,
+        "bags_below_the_roots": 4,
+        "leaves": 11,
+        "nodes_per_level": [3, 7, 8],
+        "root_root_edges": 2,
+        "parent_child_edges": 15,
+        "diameter": 5,
+    }
+
+
+def test_htree_of_a_sample(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, output, _ = run(capsys, "htree", golden, "--k", 1, "--json")
+    found = json.loads(output)
+    assert code == 0
+    assert (found["treewidth"], found["edges_kept"], found["share_of_edges_kept"]) == (1, 4, 0.6667)
+
+
+def test_htree_is_drawn_and_stored(golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture, stored = tmp_path / "tree.svg", tmp_path / "tree.safetensors"
+    code, output, _ = run(capsys, "htree", golden, "--draw", picture, "--out", stored)
+    assert code == 0
+    assert picture.read_text().lstrip().startswith("<?xml")
+    assert nt.load_htree(stored) == nt.build_htree(nt.Graph.read_gr(golden))
+    assert "drawn to" in output and "written to" in output
+
+
+def test_demo_draws_every_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, output, _ = run(capsys, "demo", "--out", tmp_path / "pictures")
+    assert code == 0
+    names = list(example_graphs())
+    assert sorted(path.stem for path in (tmp_path / "pictures").iterdir()) == sorted(names)
+    assert all(name in output for name in names)
+
+
+BAD = {
+    "no such file": (["htree", "nowhere.gr"], "No such file or directory: nowhere.gr"),
+    "a folder": (["decompose", "."], "Is a directory"),
+    "unknown method": (["decompose", "{golden}", "--method", "magic"], "Expected a method out of min_fill, min_degree"),
+    "k of 0": (["htree", "{golden}", "--k", "0"], "Expected k as an integer of at least 1; got 0"),
+    "k that is no number": (["htree", "{golden}", "--k", "two"], "'--k'"),
+    "no file": (["htree"], "Missing argument 'FILE'"),
+    "unknown option": (["htree", "{golden}", "--colour"], "--colour"),
+    "unknown command": (["plant"], "plant"),
+    "unknown picture": (["htree", "{golden}", "--draw", "tree.gif"], "Expected a path that ends in .svg, .png, .pdf"),
+    "too large": (["htree", "{golden}", "--max-nodes", "5"], "Expected an H-tree of at most 5 nodes"),
+    "negative seed": (["decompose", "{golden}", "--seed", "-1"], "Expected a seed between 0"),
+    "no time": (["decompose", "{golden}", "-m", "best", "--time-limit", "0"], "time_limit of more than 0 seconds"),
+    "malformed": (["htree", "{broken}"], "broken.gr: line 2: expected a node between 1 and 2, got 3."),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD)
+def test_bad_input_is_one_line_and_code_2(
+    arguments: list[str], message: str, golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken.gr"
+    broken.write_text("p tw 2 1\n1 3\n")
+    filled = [argument.format(golden=golden, broken=broken) for argument in arguments]
+    code, output, errors = run(capsys, *filled)
+    assert (code, output) == (2, "")
+    assert errors.startswith("Error: ") and errors.count("\n") == 1
+    assert message in errors
+
+
+def test_old_file_survives_a_refused_command(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = golden.with_suffix(".td")
+    out.write_text("precious")
+    assert run(capsys, "decompose", golden, "--method", "magic", "--out", out)[0] == 2
+    assert out.read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--help"], ["decompose", "--help"], ["htree", "--help"], ["demo", "--help"]]
+)
+def test_help_explains(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    code, output, _ = run(capsys, *arguments)
+    assert code == 0
+    assert "Usage: " in output and "--help" in output
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version") == (0, f"neuraltrees {nt.__version__}\n", "")
+
+
+def test_help_does_not_wait_for_torch() -> None:
+    script = "import sys; from neuraltrees.cli import app; print('torch' in sys.modules, 'matplotlib' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False False\n"
