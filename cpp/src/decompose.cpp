@@ -1,7 +1,7 @@
 #include "neuraltrees/decompose.hpp"
 
 #include <bit>
-#include <optional>
+#include <map>
 
 #include "neuraltrees/bounds.hpp"
 #include "neuraltrees/parallel.hpp"
@@ -70,26 +70,132 @@ void append_small(TreeDecomposition& out, const SmallDecomposition& small, std::
     }
 }
 
-/// The decompositions of a run of components one after another, with where each begins and what it proved.
+/// The decompositions of consecutive components one after another, with where each ends and what it proved.
 struct Chunk {
-    TreeDecomposition td;
-    struct Entry {
+    struct End {
         std::int64_t bags, edges;
         int width, lower_bound;
     };
-    std::vector<Entry> entries;
+    TreeDecomposition td;
+    std::vector<End> ends;
+
+    void close(int lower_bound) {
+        const std::int64_t begin = ends.empty() ? 0 : ends.back().bags;
+        const auto bags = static_cast<std::int64_t>(td.bag_ptr.size()) - 1;
+        std::int64_t largest = 0;
+        for (std::int64_t b = begin; b < bags; ++b) largest = std::max(largest, td.bag_ptr[b + 1] - td.bag_ptr[b]);
+        ends.push_back({bags, static_cast<std::int64_t>(td.edges.size()), static_cast<int>(largest) - 1, lower_bound});
+    }
+
+    /// The i-th component alone.
+    TreeDecomposition part(std::size_t i) const {
+        const std::int64_t bag = i == 0 ? 0 : ends[i - 1].bags, edge = i == 0 ? 0 : ends[i - 1].edges;
+        TreeDecomposition out;
+        for (std::int64_t b = bag; b < ends[i].bags; ++b) out.add_bag(td.view().bag(b));
+        const auto shift = static_cast<Vertex>(bag);
+        for (std::int64_t e = edge; e < ends[i].edges; ++e) out.edges.push_back({td.edges[e][0] - shift, td.edges[e][1] - shift});
+        return out;
+    }
 };
 
-DecompositionView slice(const Chunk& chunk, std::size_t i, std::vector<std::int64_t>& ptr,
-                        std::vector<std::array<Vertex, 2>>& edges) {
-    const std::int64_t bag = i == 0 ? 0 : chunk.entries[i - 1].bags, edge = i == 0 ? 0 : chunk.entries[i - 1].edges;
-    const auto& td = chunk.td;
-    ptr.clear();
-    edges.clear();
-    for (std::int64_t b = bag; b <= chunk.entries[i].bags; ++b) ptr.push_back(td.bag_ptr[b] - td.bag_ptr[bag]);
-    for (std::int64_t e = edge; e < chunk.entries[i].edges; ++e)
-        edges.push_back({td.edges[e][0] - static_cast<Vertex>(bag), td.edges[e][1] - static_cast<Vertex>(bag)});
-    return {ptr, std::span(td.bag_nodes).subspan(td.bag_ptr[bag], ptr.back()), edges};
+/// All components by the greedy rule or the junction tree, on several threads.
+class GreedyPass {
+public:
+    GreedyPass(GraphView graph, const Components& components, const DecomposeOptions& options)
+        : graph_(graph), components_(components), options_(options),
+          size_(std::clamp<std::int64_t>(components.count() / 64, 1, 1024)),
+          chunks_((components.count() + size_ - 1) / size_), local_(graph.num_nodes()) {
+        parallel_chunks(components.count(), size_, options.threads, [&](std::int64_t begin, std::int64_t end, int) {
+            for (std::int64_t c = begin; c < end; ++c) decompose_component(c, chunks_[begin / size_]);
+        });
+    }
+
+    const Chunk::End& end(std::int64_t c) const { return chunks_[c / size_].ends[c % size_]; }
+
+    /// Everything joined, with some components replaced.
+    TreeDecomposition join(const std::map<std::int64_t, TreeDecomposition>& better) {
+        if (chunks_.size() == 1 && better.empty()) return std::move(chunks_.front().td);
+        TreeDecomposition out;
+        std::size_t bags = 1, nodes = 0;
+        for (const Chunk& chunk : chunks_) {
+            bags += chunk.td.bag_ptr.size() - 1;
+            nodes += chunk.td.bag_nodes.size();
+        }
+        out.bag_ptr.reserve(bags);
+        out.bag_nodes.reserve(nodes);
+        out.edges.reserve(bags);
+        for (std::size_t i = 0; i < chunks_.size(); ++i) {
+            const auto begin = static_cast<std::int64_t>(i) * size_;
+            const auto first = better.lower_bound(begin);
+            if (first == better.end() || first->first >= begin + size_) {
+                append(out, chunks_[i].td, {});
+                continue;
+            }
+            for (std::size_t j = 0; j < chunks_[i].ends.size(); ++j) {
+                const auto it = better.find(begin + static_cast<std::int64_t>(j));
+                append(out, it == better.end() ? chunks_[i].part(j) : it->second, {});
+            }
+        }
+        return out;
+    }
+
+private:
+    void decompose_component(std::int64_t c, Chunk& chunk) {
+        const auto members = components_.members(c);
+        for (std::size_t i = 0; i < members.size(); ++i) local_[members[i]] = static_cast<Vertex>(i);
+        if (members.size() <= SmallGraph::max_nodes) {
+            SmallGraph small;
+            small.n = static_cast<int>(members.size());
+            for (int i = 0; i < small.n; ++i) {
+                small.row[i] = 0;
+                for (Vertex u : graph_.neighbours(members[i])) small.row[i] |= std::uint64_t{1} << local_[u];
+            }
+            const SmallDecomposition td = decompose_small(small, options_);
+            append_small(chunk.td, td, members);
+            chunk.close(td.lower_bound);
+        } else {
+            Graph part;
+            for (Vertex v : members) {
+                for (Vertex u : graph_.neighbours(v)) part.adj.push_back(local_[u]);
+                part.ptr.push_back(static_cast<std::int64_t>(part.adj.size()));
+            }
+            const TreeDecomposition td = decompose_large(part, options_);
+            append(chunk.td, td, members);
+            chunk.close(td.lower_bound);
+        }
+    }
+
+    GraphView graph_;
+    const Components& components_;
+    const DecomposeOptions& options_;
+    std::int64_t size_;  // components in a chunk
+    std::vector<Chunk> chunks_;
+    std::vector<Vertex> local_;  // every vertex's number in its component
+};
+
+/// Searches the components that are not proven optimal, widest first, each with its share of the time that is left.
+std::map<std::int64_t, TreeDecomposition> search_pass(GraphView graph, const Components& components, const GreedyPass& greedy,
+                                                      const DecomposeOptions& options, Clock& clock) {
+    std::vector<std::int64_t> open;
+    for (std::int64_t c = 0; c < components.count(); ++c) {
+        clock.width = std::max(clock.width, greedy.end(c).width);
+        if (greedy.end(c).lower_bound < greedy.end(c).width) open.push_back(c);
+    }
+    std::stable_sort(open.begin(), open.end(), [&](auto a, auto b) { return greedy.end(a).width > greedy.end(b).width; });
+    std::map<std::int64_t, TreeDecomposition> better;
+    std::vector<Vertex> position(graph.num_nodes(), -1);
+    for (std::size_t i = 0; i < open.size() && !clock.stop(); ++i) {
+        const auto members = components.members(open[i]);
+        const Graph part = induced_subgraph(graph, members, position);
+        Clock share = clock.part(clock.left() / static_cast<double>(open.size() - i));
+        const Goal goal = options.method == Method::exact ? Goal::proof : Goal::descent;
+        const SearchResult found = search(part, goal, options.seed, share);
+        clock.rejoin(share);
+        clock.lower_bound = std::max(clock.lower_bound, found.lower_bound);
+        if (found.width < greedy.end(open[i]).width)
+            append(better[open[i]], decomposition_from_order(part, found.order), members);
+    }
+    return better;
 }
 
 }  // namespace
@@ -121,111 +227,19 @@ SmallDecomposition decompose_small(const SmallGraph& graph, const DecomposeOptio
     return best;
 }
 
-TreeDecomposition decompose(GraphView graph, const DecomposeOptions& options) {
+TreeDecomposition decompose(GraphView graph, const DecomposeOptions& given) {
+    Clock clock(given.time_limit, &given.report);
+    DecomposeOptions options = given;
+    const bool searches = options.method == Method::exact || options.method == Method::best;
+    if (searches) options.restarts = 1;  // the search itself draws more, and within its time
     const Components components = connected_components(graph);
-    const std::int64_t count = components.count();
-    std::vector<Vertex> local(graph.num_nodes());
-    const std::int64_t chunk_size = std::clamp<std::int64_t>(count / 64, 1, 1024);
-    std::vector<Chunk> chunks((count + chunk_size - 1) / chunk_size);
-
-    parallel_chunks(count, chunk_size, options.threads, [&](std::int64_t begin, std::int64_t end, int) {
-        Chunk& chunk = chunks[begin / chunk_size];
-        SmallGraph small;
-        for (std::int64_t c = begin; c < end; ++c) {
-            const auto members = components.members(c);
-            const std::int64_t bags_before = static_cast<std::int64_t>(chunk.td.bag_ptr.size()) - 1;
-            for (std::size_t i = 0; i < members.size(); ++i) local[members[i]] = static_cast<Vertex>(i);
-            int bound;
-            if (members.size() <= SmallGraph::max_nodes) {
-                small.n = static_cast<int>(members.size());
-                for (int i = 0; i < small.n; ++i) {
-                    small.row[i] = 0;
-                    for (Vertex u : graph.neighbours(members[i])) small.row[i] |= std::uint64_t{1} << local[u];
-                }
-                const SmallDecomposition td = decompose_small(small, options);
-                append_small(chunk.td, td, members);
-                bound = td.lower_bound;
-            } else {
-                Graph part;
-                for (Vertex v : members) {
-                    for (Vertex u : graph.neighbours(v)) part.adj.push_back(local[u]);
-                    part.ptr.push_back(static_cast<std::int64_t>(part.adj.size()));
-                }
-                const TreeDecomposition td = decompose_large(part, options);
-                append(chunk.td, td, members);
-                bound = td.lower_bound;
-            }
-            const auto bags = static_cast<std::int64_t>(chunk.td.bag_ptr.size()) - 1;
-            std::int64_t largest = 0;
-            for (std::int64_t b = bags_before; b < bags; ++b)
-                largest = std::max(largest, chunk.td.bag_ptr[b + 1] - chunk.td.bag_ptr[b]);
-            chunk.entries.push_back({bags, static_cast<std::int64_t>(chunk.td.edges.size()),
-                                     static_cast<int>(largest) - 1, bound});
-        }
-    });
-
-    std::vector<std::optional<TreeDecomposition>> improved;
-    int lower_bound = -1;
-    for (const Chunk& chunk : chunks)
-        for (const auto& entry : chunk.entries) lower_bound = std::max(lower_bound, entry.lower_bound);
-    if (options.method == Method::exact || options.method == Method::best) {
-        improved.resize(count);
-        auto entry = [&](std::int64_t c) -> Chunk::Entry& { return chunks[c / chunk_size].entries[c % chunk_size]; };
-        std::vector<std::int64_t> open;
-        int width = -1;
-        for (std::int64_t c = 0; c < count; ++c) {
-            width = std::max(width, entry(c).width);
-            if (entry(c).lower_bound < entry(c).width) open.push_back(c);
-        }
-        std::stable_sort(open.begin(), open.end(), [&](auto a, auto b) { return entry(a).width > entry(b).width; });
-        Clock clock(options.time_limit, &options.report);
-        clock.lower_bound = lower_bound;
-        clock.width = width;
-        std::vector<Vertex> position(graph.num_nodes(), -1);
-        for (std::size_t i = 0; i < open.size() && !clock.stop(); ++i) {
-            const auto members = components.members(open[i]);
-            const Graph part = induced_subgraph(graph, members, position);
-            Clock share = clock.part(clock.left() / static_cast<double>(open.size() - i));
-            const Goal goal = options.method == Method::exact ? Goal::proof : Goal::descent;
-            const SearchResult found = search(part, goal, options.seed, share);
-            clock.rejoin(share);
-            entry(open[i]).lower_bound = std::max(entry(open[i]).lower_bound, found.lower_bound);
-            lower_bound = std::max(lower_bound, found.lower_bound);
-            clock.lower_bound = lower_bound;
-            if (found.width >= entry(open[i]).width) continue;
-            TreeDecomposition td;
-            append(td, decomposition_from_order(part, found.order), members);
-            improved[open[i]] = std::move(td);
-        }
-    }
-
-    TreeDecomposition out;
-    if (chunks.size() == 1 && improved.empty()) {
-        out = std::move(chunks.front().td);
-    } else {
-        std::size_t bags = 1, nodes = 0;
-        for (const Chunk& chunk : chunks) {
-            bags += chunk.td.bag_ptr.size() - 1;
-            nodes += chunk.td.bag_nodes.size();
-        }
-        out.bag_ptr.reserve(bags);
-        out.bag_nodes.reserve(nodes);
-        out.edges.reserve(bags);
-        std::vector<std::int64_t> ptr;
-        std::vector<std::array<Vertex, 2>> edges;
-        for (std::int64_t c = 0; c < count; ++c) {
-            if (!improved.empty() && improved[c]) {
-                append(out, *improved[c], {});
-                continue;
-            }
-            if (improved.empty()) {
-                if (c % chunk_size == 0) append(out, chunks[c / chunk_size].td, {});
-                continue;
-            }
-            append(out, slice(chunks[c / chunk_size], c % chunk_size, ptr, edges), {});
-        }
-    }
-    out.lower_bound = lower_bound;
+    GreedyPass greedy(graph, components, options);
+    for (std::int64_t c = 0; c < components.count(); ++c)
+        clock.lower_bound = std::max(clock.lower_bound, greedy.end(c).lower_bound);
+    std::map<std::int64_t, TreeDecomposition> better;
+    if (searches) better = search_pass(graph, components, greedy, options, clock);
+    TreeDecomposition out = greedy.join(better);
+    out.lower_bound = clock.lower_bound;
     return out;
 }
 

@@ -1,0 +1,68 @@
+"""Whether an H-tree belongs to a graph."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from itertools import combinations
+
+import numpy as np
+import torch
+
+from neuraltrees.errors import InputError
+from neuraltrees.graph import Graph
+from neuraltrees.htree import HTree
+
+
+def spanned_graph(htree: HTree) -> Graph:
+    """The graph that an H-tree was built for: every bag with leaves below is complete, and these bags hold every edge.
+
+    >>> from neuraltrees.htree import build_htree
+    >>> path = Graph([[0, 1], [1, 2]])
+    >>> spanned_graph(build_htree(path)) == path
+    True
+    """
+    above = htree.parent[htree.kappa >= 0].unique()
+    start, size = htree.bag_ptr[above], htree.bag_ptr.diff()[above]
+    edges = [torch.zeros(2, 0, dtype=torch.int64)]
+    for members in size.unique().tolist():
+        bags = htree.bag_nodes[start[size == members, None] + torch.arange(members)]
+        pairs = torch.tensor(list(combinations(range(members), 2)), dtype=torch.int64).reshape(-1, 2)
+        edges.append(bags[:, pairs].reshape(-1, 2).t())
+    return Graph(torch.cat(edges, 1), num_nodes=htree.num_graph_nodes)
+
+
+def check_fit(htree: HTree, graph: Graph) -> None:
+    """Raises `InputError` unless the tree is an H-tree of the graph, or of a subgraph on all its nodes.
+
+    The second is what `sample_bounded_treewidth` makes.
+
+    >>> from neuraltrees.htree import build_htree
+    >>> triangle, path = Graph([[0, 1, 2], [1, 2, 0]]), Graph([[0, 1], [1, 2]])
+    >>> check_fit(build_htree(path), triangle)
+    >>> check_fit(build_htree(triangle), path)
+    Traceback (most recent call last):
+    ...
+    neuraltrees.errors.InputError: Expected an H-tree of this graph; got one of a graph with an edge between 0 and 2, ...
+    """
+    htree = HTree(**{field.name: getattr(htree, field.name).cpu() for field in fields(htree)})
+    if htree.num_graph_nodes != graph.num_nodes:
+        raise InputError(
+            f"Expected an H-tree of this graph of {graph.num_nodes} nodes; got one of a graph of "
+            f"{htree.num_graph_nodes} nodes. Build it from this graph: build_htree(graph)."
+        )
+    spanned = spanned_graph(htree)
+    extra = np.setdiff1d(_codes(spanned), _codes(graph))
+    if len(extra):
+        u, v = divmod(int(extra[0]), graph.num_nodes)
+        raise InputError(
+            f"Expected an H-tree of this graph; got one of a graph with an edge between {u} and {v}, which this one "
+            f"does not have. Build it from this graph: build_htree(graph)."
+        )
+    htree.validate(spanned)
+
+
+def _codes(graph: Graph) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """One number for each direction of every edge."""
+    source, target = graph.edge_index.numpy()
+    codes: np.ndarray[tuple[int], np.dtype[np.int64]] = source * graph.num_nodes + target
+    return codes
