@@ -59,7 +59,9 @@ TEST(equal_graphs_share_a_plan_and_others_never_do) {
     for (int n : {11, 12, 13, 16})
         for (int u = 0; u < n; ++u)
             for (int v = u + 1; v < n; ++v) add(graph(n, {{u, v}}));
-    for (int n = 6; n <= 16; ++n) add(complete(n));
+    for (int n = 6; n <= 20; ++n) add(complete(n));
+    for (int n : {17, 33, 64})
+        for (int v = 1; v < n; ++v) add(graph(n, {{0, v}, {v, (v + 1) % n}}));
 }
 
 TEST(a_planner_is_kept_for_the_next_tree_of_its_options) {

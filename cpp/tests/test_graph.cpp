@@ -113,6 +113,7 @@ TEST(the_moral_graph_marries_parents) {
     CHECK_EQ(moral(4, {{0, 3}, {1, 3}, {2, 3}, {1, 3}, {3, 3}}),
              (Edges{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}));
     CHECK_THROWS(moral(2, {{0, 2}}), InputError, "got 2 in edge 0");
+    CHECK_THROWS(moral(-1, {}), InputError, "got -1");
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
         Rng rng(seed);
         std::set<std::array<std::int64_t, 2>> arcs, wanted;

@@ -18,11 +18,15 @@ from neuraltrees.graph import Graph as Graph
 from neuraltrees.graph import moralize as moralize
 
 if TYPE_CHECKING:
+    from neuraltrees.data import HTreeData as HTreeData
+    from neuraltrees.data import ToHTree as ToHTree
     from neuraltrees.htree import HTree as HTree
     from neuraltrees.htree import build_htree as build_htree
     from neuraltrees.htree import load_htree as load_htree
     from neuraltrees.htree import save_htree as save_htree
     from neuraltrees.htree.drawing import draw as draw
+    from neuraltrees.nn import GNN as GNN
+    from neuraltrees.nn import NeuralTree as NeuralTree
 
 __version__ = "0.1.0"
 
@@ -34,6 +38,10 @@ _LAZY = {
     "load_htree": "neuraltrees.htree",
     "save_htree": "neuraltrees.htree",
     "draw": "neuraltrees.htree.drawing",
+    "NeuralTree": "neuraltrees.nn",
+    "GNN": "neuraltrees.nn",
+    "HTreeData": "neuraltrees.data",
+    "ToHTree": "neuraltrees.data",
 }
 
 

@@ -62,7 +62,7 @@ class HTreeData(Data):  # type: ignore[misc]
     >>> data.num_nodes, data.htree
     (3, HTree(num_nodes=6, num_roots=2, num_leaves=4, num_components=1, treewidth=1))
     >>> data.tree_leaf.tolist(), data.tree_kappa.tolist()
-    ([2, 3, 4, 5], [0, 1, 1, 2])
+    ([2, 3, 4, 5], [1, 2, 0, 1])
     """
 
     @classmethod
@@ -73,6 +73,7 @@ class HTreeData(Data):  # type: ignore[misc]
             data: a homogeneous graph with an edge_index.
             htree: its H-tree; the tree of another graph raises `InputError`.
         """
+        cls._check_rules(data)
         out = cls._copy_of(data)
         out.htree = htree
         return out
@@ -86,13 +87,26 @@ class HTreeData(Data):  # type: ignore[misc]
 
     @classmethod
     def _copy_of(cls, data: Data) -> HTreeData:
-        check_plain(data)
         copy: HTreeData = cls.from_dict(data.to_dict())
         return copy
 
+    @classmethod
+    def _check_rules(cls, data: Any) -> None:
+        """Raises `InputError` for data with batching rules that this class does not have."""
+        if not isinstance(data, Data):
+            raise InputError(f"Expected a torch_geometric.data.Data; got {type(data).__name__}.")
+        for kind in type(data).__mro__:
+            if kind not in cls.__mro__ and not vars(kind).keys().isdisjoint(("__inc__", "__cat_dim__")):
+                raise InputError(
+                    f"Expected data with the batching rules of PyG; got {type(data).__name__}, whose own rules in "
+                    f"{kind.__name__} would be lost. Derive a class from HTreeData and {kind.__name__}, and use its "
+                    f"from_data."
+                )
+
     def _set_tree(self, attributes: dict[str, Tensor]) -> None:
+        device = self.edge_index.device
         for name, value in attributes.items():
-            self[name] = value.to(self.edge_index.device)
+            self[name] = value.to(device)
 
     @property
     def htree(self) -> HTree:
@@ -165,18 +179,6 @@ def tree_attributes(htree: HTree) -> dict[str, Tensor]:
         "tree_bag_size": htree.bag_ptr.diff(),
         "tree_bag_members": htree.bag_nodes,
     }
-
-
-def check_plain(data: Any) -> None:
-    """Raises `InputError` for data whose own batching rules `HTreeData` would drop."""
-    if not isinstance(data, Data):
-        raise InputError(f"Expected a torch_geometric.data.Data; got {type(data).__name__}.")
-    for rule in ("__inc__", "__cat_dim__"):
-        if getattr(type(data), rule) not in (getattr(Data, rule), getattr(HTreeData, rule)):
-            raise InputError(
-                f"Expected a Data with the batching rules of PyG; got {type(data).__name__} with its own {rule}, which "
-                f"would be lost. Derive a class from HTreeData and {type(data).__name__}, and use its from_data."
-            )
 
 
 torch.serialization.add_safe_globals([HTreeData, GlobalStorage, DataTensorAttr, DataEdgeAttr])

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from neuraltrees.data.htree_data import TREE_ATTRIBUTES, HTreeData, check_plain, tree_attributes
+from neuraltrees.data.htree_data import TREE_ATTRIBUTES, HTreeData, tree_attributes
 from neuraltrees.decomposition import TreeDecomposition, decompose, sample_bounded_treewidth
 from neuraltrees.decomposition.decompose import DEFAULT_SECONDS, Method, check_at_least, check_method, check_seed
 from neuraltrees.graph import Graph
@@ -42,7 +42,7 @@ def attach_htree(
     >>> attach_htree(square).htree.treewidth, attach_htree(square, max_treewidth=1).htree.treewidth
     (2, 1)
     """
-    check_plain(data)
+    HTreeData._check_rules(data)
     graph, decomposition = Graph.from_data(data), None
     if max_treewidth is not None:
         sample = sample_bounded_treewidth(graph, max_treewidth, seed)
@@ -74,7 +74,7 @@ def attach_htrees(
     """
     listed = list(dataset)
     for data in listed:
-        check_plain(data)
+        HTreeData._check_rules(data)
     graphs = [Graph.from_data(data) for data in listed]
     decompositions: list[TreeDecomposition] | None = None
     if max_treewidth is not None:
@@ -128,7 +128,7 @@ class ToHTree(BaseTransform):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         # PyG tells its caches of pre-transformed data apart by this text.
-        return f"ToHTree({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
 def _side_by_side(decompositions: Sequence[TreeDecomposition], union: Graph) -> TreeDecomposition:
@@ -178,7 +178,7 @@ def _cut(forest: HTree, sizes: Sequence[int]) -> Iterable[dict[str, Tensor]]:
         value, graphs = attributes[name], graphs_of[name]
         if numbering is not None:
             value = value - shift[numbering][graphs]
-        columns.append(value.split(graphs.bincount(minlength=count).tolist(), dim=-1))
+        columns.append(value.split_with_sizes(graphs.bincount(minlength=count).tolist(), dim=-1))
     # Each graph has its own copy: a view would keep the whole forest alive, and in every file that it is saved to.
     for values in zip(*columns, strict=True):
         yield {name: value.clone() for name, value in zip(TREE_ATTRIBUTES, values, strict=True)}

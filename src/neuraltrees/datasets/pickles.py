@@ -1,0 +1,56 @@
+"""Pickles from others: read without running anything that is in them."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import numpy as np
+
+from neuraltrees.errors import InputError
+from neuraltrees.files import PathLike, read_whole
+
+# What NumPy asks for to make an array again, up to protocol 4 and from 5 on.
+_RECONSTRUCT, _FROM_BUFFER = (np.zeros(1).__reduce_ex__(protocol)[0] for protocol in (4, 5))
+
+_ADMITTED: dict[tuple[str, str], Any] = {
+    ("numpy.core.multiarray", "_reconstruct"): _RECONSTRUCT,  # NumPy 1
+    ("numpy._core.multiarray", "_reconstruct"): _RECONSTRUCT,
+    ("numpy.core.numeric", "_frombuffer"): _FROM_BUFFER,  # NumPy 1
+    ("numpy._core.numeric", "_frombuffer"): _FROM_BUFFER,
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): np.dtype,
+}
+
+
+class _ArrayUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _ADMITTED[module, name]
+        except KeyError:
+            raise pickle.UnpicklingError(
+                f"it asks for {module}.{name}, and a pickle that may ask for anything can run any code"
+            ) from None
+
+
+def load_arrays(path: PathLike) -> Any:
+    """What a pickle holds, if that is made of Python's plain containers, numbers and texts, and of NumPy arrays.
+
+    Anything else raises `InputError` before it is imported or called.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     pickle.dump({"x": np.arange(3)}, file)
+    ...     file.flush()
+    ...     load_arrays(file.name)
+    {'x': array([0, 1, 2])}
+    """
+    content = read_whole(path)
+    try:
+        return _ArrayUnpickler(io.BytesIO(content)).load()
+    except Exception as error:  # a broken pickle may raise anything
+        raise InputError(
+            f"Expected {path} to be a pickle of NumPy arrays and nothing else; got one that cannot be read: {error}. "
+            f"Nothing in it was run. Fetch the file again from a source you trust."
+        ) from error
