@@ -119,12 +119,15 @@ Graph moral_graph(std::span<const std::int64_t> source, std::span<const std::int
     std::vector<std::int64_t> from(source.begin(), source.end()), to(target.begin(), target.end());
     for (std::size_t i = 0; i < source.size(); ++i)
         if (source[i] != target[i]) parents[target[i]].push_back(source[i]);
-    for (const auto& group : parents)
+    for (auto& group : parents) {
+        std::sort(group.begin(), group.end());
+        group.erase(std::unique(group.begin(), group.end()), group.end());
         for (std::size_t i = 0; i < group.size(); ++i)
             for (std::size_t j = i + 1; j < group.size(); ++j) {
                 from.push_back(group[i]);
                 to.push_back(group[j]);
             }
+    }
     return graph_from_edges(from, to, num_nodes);
 }
 

@@ -101,6 +101,12 @@ TEST(sparse_graphs_are_eliminated_as_by_recounting) {
         check_both_bounds(g, rules[seed / 2 % 4], seed % 3);
     }
     CHECK(sparse >= 12);
+    // Degrees above 2, so that hubs among the neighbours matter.
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+        const Graph g = seed % 2 ? random_graph(190, 4.5 / 190, seed) : partial_k_tree(300, 4, 0.9, seed);
+        CHECK(begins_sparse(g));
+        check_both_bounds(g, rules[seed / 2], seed % 3);
+    }
 }
 
 TEST(graphs_that_become_dense_are_eliminated_as_by_recounting) {

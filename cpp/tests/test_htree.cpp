@@ -102,14 +102,51 @@ void check_tree(const Graph& g, const TreeDecomposition& td, const HTreeOptions&
 
 /// The arrays of a tree, to be changed.
 struct Arrays {
-    Ints parent, level, kappa, component, bag_ptr, bag_nodes, edge_index, edge_type;
+    Ints parent, level, kappa, component, bag_ptr{0}, bag_nodes, edge_index, edge_type;
 
+    Arrays() = default;
     explicit Arrays(const HTree& t)
         : parent(copy(t.parent)), level(copy(t.level)), kappa(copy(t.kappa)), component(copy(t.component)),
           bag_ptr(copy(t.bag_ptr)), bag_nodes(copy(t.bag_nodes)), edge_index(copy(t.edge_index)), edge_type(copy(t.edge_type)) {}
     HTreeView view() const { return {parent, level, kappa, component, bag_ptr, bag_nodes, edge_index, edge_type}; }
     static Ints copy(const Buffer& b) { return {b.view().begin(), b.view().end()}; }
 };
+
+/// The arrays of a tree given line by line; a parent comes before its children, and all is one component.
+Arrays arrays_of(const std::vector<Line>& lines, const Edges& root_edges) {
+    Arrays a;
+    for (const Line& line : lines) {
+        a.parent.push_back(line.parent);
+        a.level.push_back(line.level);
+        a.kappa.push_back(line.kappa);
+        a.component.push_back(0);
+        a.bag_nodes.insert(a.bag_nodes.end(), line.bag.begin(), line.bag.end());
+        a.bag_ptr.push_back(static_cast<std::int64_t>(a.bag_nodes.size()));
+    }
+    Ints source, target;
+    auto join = [&](std::int64_t u, std::int64_t v, std::int64_t type) {
+        source.push_back(u);
+        target.push_back(v);
+        a.edge_type.push_back(type);
+    };
+    for (auto [u, v] : root_edges) join(u, v, 0), join(v, u, 0);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        if (lines[i].parent >= 0) {
+            join(static_cast<std::int64_t>(i), lines[i].parent, 1);
+            join(lines[i].parent, static_cast<std::int64_t>(i), 2);
+        }
+    a.edge_index = source;
+    a.edge_index.insert(a.edge_index.end(), target.begin(), target.end());
+    return a;
+}
+
+/// A bag of a complete graph below `parent`, with its leaves.
+void add_bag(std::vector<Line>& lines, std::int64_t parent, const std::vector<Vertex>& bag) {
+    const auto node = static_cast<std::int64_t>(lines.size());
+    const std::int64_t level = parent < 0 ? 0 : lines[parent].level + 1;
+    lines.push_back({parent, level, -1, bag});
+    for (Vertex v : bag) lines.push_back({node, level + 1, v, {v}});
+}
 
 constexpr Ints Arrays::*all_arrays[] = {&Arrays::parent,  &Arrays::level,     &Arrays::kappa,      &Arrays::component,
                                         &Arrays::bag_ptr, &Arrays::bag_nodes, &Arrays::edge_index, &Arrays::edge_type};
@@ -406,41 +443,66 @@ TEST(a_broken_invariant_is_named) {
 }
 
 TEST(children_must_be_a_tree_decomposition) {
-    // The square as one bag: four edges as children are bags that no tree can join.
-    const Graph g = cycle(4);
-    HTreeOptions options;
-    Arrays a(build(g, one_bag(4), options));
-    CHECK_EQ(first_violation(g, a.view()), std::nullopt);
-    Arrays wrong = a;
-    wrong.parent = {-1};
-    wrong.level = {0};
-    wrong.kappa = {-1};
-    wrong.bag_nodes = {0, 1, 2, 3};
-    wrong.bag_ptr = {0, 4};
-    wrong.edge_index.clear();
-    auto add = [&](std::int64_t parent, std::int64_t kappa, Ints bag) {
-        wrong.parent.push_back(parent);
-        wrong.level.push_back(wrong.level[parent] + 1);
-        wrong.kappa.push_back(kappa);
-        wrong.bag_nodes.insert(wrong.bag_nodes.end(), bag.begin(), bag.end());
-        wrong.bag_ptr.push_back(static_cast<std::int64_t>(wrong.bag_nodes.size()));
-        return static_cast<std::int64_t>(wrong.parent.size()) - 1;
+    auto why = [](const Graph& g, const Bags& children) {
+        std::vector<Line> lines{{-1, 0, -1, {0, 1, 2, 3}}};
+        for (const auto& bag : children) add_bag(lines, 0, bag);
+        return first_violation(g, arrays_of(lines, {}).view()).value_or("");
     };
-    for (const Ints& edge : std::vector<Ints>{{0, 1}, {1, 2}, {2, 3}, {0, 3}}) {
-        const std::int64_t bag = add(0, -1, edge);
-        for (std::int64_t v : edge) add(bag, v, {v});
-    }
-    wrong.component.assign(13, 0);
-    Ints up, down;
-    for (std::int64_t i = 1; i < 13; ++i) up.push_back(i), down.push_back(wrong.parent[i]);
-    for (const Ints* part : {&up, &down, &down, &up}) wrong.edge_index.insert(wrong.edge_index.end(), part->begin(), part->end());
-    wrong.edge_type.assign(24, 1);
-    std::fill(wrong.edge_type.begin() + 12, wrong.edge_type.end(), 2);
-    CHECK_EQ(first_violation(g, wrong.view()).value_or(""),
+    CHECK_EQ(why(path(4), {{0, 1}, {1, 2}, {2, 3}}), "");
+    // No tree can join the four edges of a square.
+    CHECK_EQ(why(cycle(4), {{0, 1}, {1, 2}, {2, 3}, {0, 3}}),
              "the children of node 0 are no tree decomposition: their intersections span 3, not 4");
-    // With a chord's edge missing in the children it is the cover that fails.
-    CHECK_EQ(first_violation(graph(4, {{0, 1}, {1, 2}, {2, 3}, {0, 3}, {0, 2}}), wrong.view()).value_or(""),
-             "edge 0-2 is in no child of node 0");
+    CHECK_EQ(why(cycle(4), {{0, 1}, {1, 2}, {2, 3}}), "edge 0-3 is in no child of node 0");
+    CHECK_EQ(why(path(4), {{0, 1}, {1, 2}}), "graph node 3 has no leaf");
+    CHECK_EQ(why(path(4), {{0, 1}, {1, 2}, {2, 3}, {2}}), "of the children of node 0, the bag of 7 contains that of 10");
+    std::vector<Line> lines = lines_of(view(build(paper_graph(), paper_decomposition())));
+    lines.erase(lines.begin() + 15);  // a leaf of the last bag, whose vertex has others elsewhere
+    CHECK_EQ(first_violation(paper_graph(), arrays_of(lines, {{0, 1}, {1, 2}}).view()).value_or(""),
+             "the children of node 2 do not cover its bag");
+    std::vector<Line> twice;
+    add_bag(twice, -1, {0, 1});
+    CHECK_EQ(first_violation(path(2), arrays_of(twice, {}).view()), std::nullopt);
+    twice.push_back({0, 1, 1, {1}});
+    CHECK_EQ(first_violation(path(2), arrays_of(twice, {}).view()).value_or(""), "node 0 has two leaves of one graph node");
+}
+
+TEST(no_part_of_a_tree_can_be_left_out) {
+    for (const Graph& g : {paper_graph(), complete(4), path(5), cycle(6), cocktail_party(6), wheel(6)}) {
+        const TreeDecomposition td = decompose(g, {});
+        const HTree tree = build(g, td);
+        const std::vector<Line> lines = lines_of(view(tree));
+        Edges root_edges;
+        for (auto [a, b] : td.edges) root_edges.push_back({a, b});
+        CHECK_EQ(first_violation(g, arrays_of(lines, root_edges).view()), std::nullopt);
+        for (std::size_t cut = static_cast<std::size_t>(td.view().num_bags()); cut < lines.size(); ++cut) {
+            std::vector<Line> rest;
+            std::vector<std::int64_t> number(lines.size(), -1);
+            for (std::size_t i = 0; i < lines.size(); ++i) {
+                if (i == cut || (lines[i].parent >= 0 && number[lines[i].parent] < 0)) continue;
+                number[i] = static_cast<std::int64_t>(rest.size());
+                rest.push_back(lines[i]);
+                if (lines[i].parent >= 0) rest.back().parent = number[lines[i].parent];
+            }
+            const check::Note note(g), other("without node", cut);
+            CHECK(first_violation(g, arrays_of(rest, root_edges).view()).has_value());
+        }
+    }
+}
+
+TEST(diameters_refuse_what_is_no_tree) {
+    Arrays good(build(paper_graph(), paper_decomposition()));
+    auto refuse = [&](const std::function<void(Arrays&)>& breaking) {
+        Arrays arrays = good;
+        breaking(arrays);
+        CHECK_THROWS(diameters(arrays.view()), InputError, "Expected an H-tree");
+    };
+    refuse([](Arrays& a) { a.component.pop_back(); });
+    refuse([](Arrays& a) { a.edge_index.pop_back(); });
+    refuse([](Arrays& a) { a.parent[3] = 3; });
+    refuse([](Arrays& a) { a.component[3] = -1; });
+    refuse([](Arrays& a) { a.component[3] = 18; });
+    refuse([](Arrays& a) { a.edge_index[5] = 18; });
+    refuse([](Arrays& a) { a.edge_index.back() = -1; });
 }
 
 TEST(no_single_entry_of_a_tree_can_be_changed) {
@@ -476,5 +538,9 @@ TEST(trees_from_anywhere_are_judged_without_harm) {
             entry = rng.chance(0.1) ? static_cast<std::int64_t>(rng.next()) : rng.below(20) - 2;
         }
         first_violation(g, a.view());
+        try {
+            diameters(a.view());
+        } catch (const InputError&) {
+        }
     }
 }
