@@ -233,7 +233,7 @@ NB_MODULE(_native, m) {
            const In<nt::Vertex>& bag_nodes, const Pairs& edges, const std::string& method, std::uint64_t seed, int restarts,
            std::int64_t max_nodes, int threads, bool trusted) {
             nt::HTreeOptions options{{method_of(method), seed, restarts, 0, threads, {}}, max_nodes};
-            nt::Interrupt interrupt(signalled);
+            nt::Interrupt interrupt(signalled, std::chrono::milliseconds(100));
             nt::HTree tree;
             try {
                 nb::gil_scoped_release free;

@@ -9,17 +9,18 @@ namespace neuraltrees {
 
 struct Interrupted {};
 
-/// Lets long work on several threads be stopped from outside: only the thread that made it asks, all threads obey. It asks a
-/// few times a second, since the answer may have to wait for others (Python's interpreter lock).
+/// Lets long work on several threads be stopped from outside: only the thread that made it asks, all threads obey. It can
+/// wait between questions, for an answer may cost time (Python's interpreter lock).
 class Interrupt {
 public:
-    explicit Interrupt(std::function<bool()> asked = {}) : asked_(std::move(asked)), owner_(std::this_thread::get_id()) {}
+    explicit Interrupt(std::function<bool()> asked = {}, std::chrono::milliseconds pause = {})
+        : asked_(std::move(asked)), pause_(pause), owner_(std::this_thread::get_id()) {}
 
     void check() {
         if (asked_ && std::this_thread::get_id() == owner_) {
-            if (const auto now = Time::now(); now >= next_) {
+            if (Time::now() >= next_) {
                 if (asked_()) stopped_ = true;
-                next_ = Time::now() + std::chrono::milliseconds(100);
+                next_ = Time::now() + pause_;
             }
         }
         if (stopped_) throw Interrupted{};
@@ -29,8 +30,9 @@ private:
     using Time = std::chrono::steady_clock;
 
     std::function<bool()> asked_;
+    std::chrono::milliseconds pause_;
     std::thread::id owner_;
-    Time::time_point next_ = Time::now() + std::chrono::milliseconds(100);
+    Time::time_point next_{};
     std::atomic<bool> stopped_{false};
 };
 
