@@ -97,6 +97,12 @@ const BagPlan* BagPlanner::plan(const SmallGraph& graph) {
         return known_wide_[std::move(rows)] = expand(graph);
     }
     const Key key = key_of(graph);
+    if (graph.n <= tiny) {
+        auto& plans = tiny_[graph.n];
+        if (plans.empty()) plans.resize(std::size_t{1} << graph.n * (graph.n - 1) / 2);
+        if (plans[key.low] == nullptr) plans[key.low] = expand(graph);
+        return plans[key.low];
+    }
     if (const auto it = known_.find(key); it != known_.end()) return it->second;
     const BagPlan* made = expand(graph);
     known_.emplace(key, made);

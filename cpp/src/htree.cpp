@@ -7,6 +7,7 @@
 
 #include "neuraltrees/bag_plan.hpp"
 #include "neuraltrees/error.hpp"
+#include "neuraltrees/match.hpp"
 #include "neuraltrees/parallel.hpp"
 
 namespace neuraltrees {
@@ -20,7 +21,8 @@ SmallGraph small_bag_graph(GraphView graph, std::span<const Vertex> bag) {
     SmallGraph out;
     out.n = static_cast<int>(bag.size());
     std::fill_n(out.row.begin(), out.n, 0);
-    const bool few = out.n <= 16;
+    const bool few = bag.size() <= Members::most;
+    const Members members(few ? bag : bag.first(0));
     const std::int64_t short_row = few ? 16 : 8 * out.n;
     for (int i = 0; i < out.n; ++i) {
         const auto row = graph.neighbours(bag[i]);
@@ -30,8 +32,7 @@ SmallGraph small_bag_graph(GraphView graph, std::span<const Vertex> bag) {
                 if (graph.degree(bag[j]) > short_row && std::binary_search(row.begin(), row.end(), bag[j]))
                     met |= std::uint64_t{1} << j;
         } else if (few) {
-            for (Vertex u : row)
-                for (int j = 0; j < out.n; ++j) met |= std::uint64_t{bag[j] == u} << j;
+            for (Vertex u : row) met |= members.match(u);
         } else {
             auto it = row.begin();
             for (int j = 0; j < out.n && it != row.end(); ++j) {

@@ -7,6 +7,7 @@
 
 #include "neuraltrees/bits.hpp"
 #include "neuraltrees/error.hpp"
+#include "neuraltrees/match.hpp"
 
 namespace neuraltrees {
 namespace {
@@ -94,9 +95,8 @@ private:
         while (pop(v, from)) {
             const auto old = out_.view().bag(from);
             bag_.assign(old.begin(), old.end());
-            bag_.erase(bag_.begin() + dispensable(v));
             const auto fresh = static_cast<Vertex>(out_.bag_ptr.size()) - 1;
-            join(v);
+            replace(v);
             out_.add_bag(bag_);
             out_.edges.push_back({from, fresh});
             offer(v, fresh);
@@ -106,35 +106,46 @@ private:
     /// Adds v to the sorted bag and keeps its edges into it.
     void join(Vertex v) {
         node_[v].count = joined;
-        meet(v, [&](std::size_t i) {
+        meet(v, members(), [&](std::size_t i) {
             source_.push_back(bag_[i]);
             target_.push_back(v);
         });
         bag_.insert(std::lower_bound(bag_.begin(), bag_.end(), v), v);
     }
 
-    /// The member that v replaces: one that is not its neighbour if there is any, by hash.
-    std::ptrdiff_t dispensable(Vertex v) {
+    /// Puts v in the place of a member that is not its neighbour if there is any, by hash, and keeps its edges to the others.
+    void replace(Vertex v) {
         near_.assign(bag_.size(), 0);
-        meet(v, [&](std::size_t i) { near_[i] = 1; });
-        std::ptrdiff_t chosen = -1;
+        meet(v, members(), [&](std::size_t i) { near_[i] = 1; });
+        const std::uint64_t salt = mix(seed_, v);
+        std::size_t dropped = 0;
         std::uint64_t best = 0;
         for (std::size_t i = 0; i < bag_.size(); ++i) {
-            const std::uint64_t key = (mix(mix(seed_, v), bag_[i]) >> 1) | (std::uint64_t{!near_[i]} << 63);
-            if (chosen < 0 || key > best) chosen = static_cast<std::ptrdiff_t>(i), best = key;
+            const std::uint64_t key = (mix(salt, bag_[i]) >> 1) | (std::uint64_t{!near_[i]} << 63);
+            if (i == 0 || key > best) dropped = i, best = key;
         }
-        return chosen;
+        for (std::size_t i = 0; i < bag_.size(); ++i)
+            if (near_[i] && i != dropped) {
+                source_.push_back(bag_[i]);
+                target_.push_back(v);
+            }
+        node_[v].count = joined;
+        bag_.erase(bag_.begin() + static_cast<std::ptrdiff_t>(dropped));
+        bag_.insert(std::lower_bound(bag_.begin(), bag_.end(), v), v);
+    }
+
+    Members members() const {
+        return Members(bag_.size() <= Members::most ? std::span<const Vertex>(bag_) : std::span<const Vertex>());
     }
 
     /// Calls f(i) for every member i of the bag that is a neighbour of v. A short row is compared with all members at once,
     /// without a branch; in a long one every member is looked up.
     template <typename F>
-    void meet(Vertex v, F&& f) const {
+    void meet(Vertex v, const Members& members, F&& f) const {
         const auto row = node_[v].row;
-        if (row.size() <= 16 && bag_.size() <= 16) {
+        if (row.size() <= 16 && bag_.size() <= Members::most) {
             std::uint32_t met = 0;
-            for (Vertex u : row)
-                for (std::size_t i = 0; i < bag_.size(); ++i) met |= std::uint32_t{bag_[i] == u} << i;
+            for (Vertex u : row) met |= members.match(u);
             for (; met != 0; met &= met - 1) f(static_cast<std::size_t>(std::countr_zero(met)));
             return;
         }
@@ -146,6 +157,7 @@ private:
     /// all of them are asked for before the first is used.
     void offer(Vertex v, Vertex bag) {
         const auto row = node_[v].row;
+        const Members bag_members = members();
         for (Vertex u : row) __builtin_prefetch(&node_[u]);
         for (Vertex u : row)
             if (node_[u].count != joined) __builtin_prefetch(node_[u].row.data());
@@ -153,7 +165,7 @@ private:
             Node& node = node_[u];
             if (node.count == joined) continue;
             std::int32_t count = 0;
-            meet(u, [&](std::size_t) { ++count; });
+            meet(u, bag_members, [&](std::size_t) { ++count; });
             if (count < node.count) continue;
             const auto tie = static_cast<std::uint32_t>(mix(mix(seed_, u), v) >> 32);
             if (count == node.count && tie <= node.tie) continue;

@@ -132,6 +132,18 @@ TEST(a_search_that_ran_out_of_time_can_go_on) {
     CHECK(no.explore(clock) == BlockSearch<1>::Answer::no);
     CHECK(yes.explore(clock) == BlockSearch<1>::Answer::yes);
     CHECK(width_of_order(g, yes.order()) <= 4);
+    // However often it was stopped, it has forgotten nothing.
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        const Graph r = random_connected(11, 0.25, seed);
+        const check::Note note(r);
+        const BitGraph<1> rows(r);
+        BlockSearch<1> search(rows, oracle::treewidth(r));
+        for (int i = 0; i < 40; ++i) {
+            Clock over(0);
+            search.explore(over);
+        }
+        CHECK(search.explore(clock) == BlockSearch<1>::Answer::yes);
+    }
 }
 
 TEST(both_goals_reach_the_treewidth) {

@@ -91,6 +91,9 @@ TEST(restarts_only_help) {
         const bool large = seed % 2 == 0;
         const Graph g = random_connected(large ? 80 : 40, large ? 0.06 : 0.1, seed);
         for (Method method : {Method::min_fill, Method::min_degree}) {
+            // The second run of min-fill is fill per neighbour.
+            const auto second = greedy_order(g, Greedy::fill_per_degree(), 0, minor_min_degree(g));
+            if (method == Method::min_fill && large) CHECK(by(method, g, 0, 2).width() <= width_of_order(g, second));
             int before = by(method, g, 0, 1).width();
             const int first = before;
             for (int restarts : {2, 3, 5, 8}) {
@@ -143,6 +146,30 @@ TEST(time_and_threads_leave_each_component_its_own_answer) {
             offset += part.view().num_nodes();
         }
         CHECK_EQ(bags_of(td), wanted);
+    }
+}
+
+TEST(a_better_component_takes_its_place_among_the_others) {
+    // Min-fill alone gives this graph width 4; its neighbours have several bags each, and many share a thread's portion.
+    const Graph misleading = random_connected(10, 0.25, 1689);
+    CHECK_EQ(by(Method::min_fill, misleading, 0, 1).width(), 4);
+    CHECK_EQ(oracle::treewidth(misleading), 3);
+    std::vector<Graph> parts;
+    for (int i = 0; i < 90; ++i) {
+        parts.push_back(path(4));
+        parts.push_back(misleading);
+        parts.push_back(cycle(5));
+    }
+    const Graph g = disjoint_union(parts);
+    for (int threads : {1, 3}) {
+        DecomposeOptions options;
+        options.method = Method::exact;
+        options.threads = threads;
+        const TreeDecomposition td = decompose(g, options);
+        CHECK_EQ(first_violation(g, td), std::nullopt);
+        CHECK(is_normalised(g, td));
+        CHECK_EQ(td.width(), 3);
+        CHECK_EQ(td.lower_bound, 3);
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -43,6 +44,7 @@ private:
     struct KeyHash {
         std::size_t operator()(const Key& k) const { return mix(k.low, k.high); }
     };
+    static constexpr int tiny = 5;                // all graphs of up to 5 vertices fit in a table
     static constexpr int packed = 16;             // 120 pairs and the size fit in 128 bits
     static constexpr std::size_t kept = 100'000;  // plans that an idle planner may hold
 
@@ -61,6 +63,7 @@ private:
     Interrupt* interrupt_ = nullptr;
     bool wide_ = false;  // holds plans of wide bags, which are not worth keeping
     std::deque<BagPlan> plans_;
+    std::array<std::vector<const BagPlan*>, tiny + 1> tiny_;
     std::unordered_map<Key, const BagPlan*, KeyHash> known_;
     std::map<std::vector<std::uint64_t>, const BagPlan*> known_wide_;  // by all rows, for more than 16 vertices
 };
