@@ -4,7 +4,7 @@ DATA := $(wildcard ../shared/datasets)
 ifneq ($(DATA),)
 export NEURALTREES_DATA ?= $(abspath $(DATA))
 endif
-CORE := $(wildcard cpp/include/neuraltrees/*.hpp cpp/src/*.cpp bindings/*.cpp) cpp/CMakeLists.txt CMakeLists.txt
+CORE := $(wildcard cpp/include/neuraltrees/*.hpp cpp/src/*.hpp cpp/src/*.cpp bindings/*.cpp) cpp/CMakeLists.txt CMakeLists.txt
 CPP_BUILD := build/sanitized
 
 .PHONY: help demo test test-cpp test-python lint format bench clean

@@ -119,8 +119,8 @@ private:
 template <typename A, typename B>
 void expect_equal(const char* file, int line, const char* code, const char* expected, const A& a, const B& b) {
     if (equal(a, b)) return;
-    const std::string right = shown(b);
-    fail(file, line, std::string(code) + " is " + shown(a) + ", expected " + (expected == right ? "" : expected + std::string(" = ")) + right);
+    const std::string right = shown(b), wanted = expected == right ? right : std::string(expected) + " = " + right;
+    fail(file, line, std::string(code) + " is " + shown(a) + ", expected " + wanted);
 }
 
 template <typename Error, typename F>

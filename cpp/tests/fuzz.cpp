@@ -109,7 +109,8 @@ void build_and_check(const Graph& g, const TreeDecomposition& td, Bytes& in) {
         const HTree tree = build_htree(g, td, options, interrupt);
         require(tree.parent.size <= options.max_nodes, "no more nodes than allowed");
         require_none(first_violation(g, view(tree)), "the H-tree");
-        require(static_cast<std::int64_t>(diameters(view(tree)).size()) == connected_components(g).count(), "a diameter a component");
+        const auto trees = static_cast<std::int64_t>(diameters(view(tree)).size());
+        require(trees == connected_components(g).count(), "a diameter a component");
     } catch (const TreeTooLargeError& error) {
         require(error.limit == options.max_nodes, "the error names the limit");
     }
@@ -213,8 +214,9 @@ void fuzz_sampling(Bytes& in) {
         const auto n = static_cast<std::int64_t>(before.members(c).size());
         most += n <= k ? n * (n - 1) / 2 : k * n - static_cast<std::int64_t>(k) * (k + 1) / 2;
     }
-    require(sample.subgraph.view().num_edges() <= most, "at most kn - k(k+1)/2 edges");
-    if (k == 1) require(sample.subgraph.view().num_edges() == g.view().num_nodes() - before.count(), "a spanning forest");
+    const std::int64_t kept = sample.subgraph.view().num_edges();
+    require(kept <= most, "at most kn - k(k+1)/2 edges");
+    if (k == 1) require(kept == g.view().num_nodes() - before.count(), "a spanning forest");
     for (auto [u, v] : edges_of(sample.subgraph))
         require(g.view().has_edge(static_cast<Vertex>(u), static_cast<Vertex>(v)), "only edges of the graph");
     build_and_check(sample.subgraph, sample.decomposition, in);
@@ -243,11 +245,12 @@ void fuzz_gr(Bytes& in) {
     const std::string_view text = in.rest();
     if (promises_too_much(text)) return;
     try {
-        const Graph g = parse_gr(text);
-        for (Vertex v = 0; v < g.view().num_nodes(); ++v) {
+        const Graph graph = parse_gr(text);
+        const GraphView g = graph;
+        for (Vertex v = 0; v < g.num_nodes(); ++v) {
             Vertex before = -1;
-            for (Vertex u : g.view().neighbours(v)) {
-                require(before < u && u < g.view().num_nodes() && u != v && g.view().has_edge(u, v), "sorted symmetric rows");
+            for (Vertex u : g.neighbours(v)) {
+                require(before < u && u < g.num_nodes() && u != v && g.has_edge(u, v), "sorted symmetric rows");
                 before = u;
             }
         }
@@ -259,13 +262,14 @@ void fuzz_gr(Bytes& in) {
 void fuzz_td(Bytes& in) {
     try {
         const auto [td, nodes] = parse_td(in.rest());
-        const DecompositionView v = td;
-        require(v.bag_ptr.front() == 0 && v.bag_ptr.back() == static_cast<std::int64_t>(v.bag_nodes.size()), "bag_ptr spans bag_nodes");
+        const auto entries = static_cast<std::int64_t>(td.bag_nodes.size());
+        require(td.bag_ptr.front() == 0 && td.bag_ptr.back() == entries, "bag_ptr spans bag_nodes");
         if (nodes > 1000) return;
         const Graph g = graph(nodes, {});
         if (first_violation(g, td)) return;
         const TreeDecomposition normal = normalised(g, td);
-        require(is_normalised(g, normal) && normal.view().num_bags() == nodes, "one bag a node of a graph without edges");
+        require(is_normalised(g, normal), "a normalised decomposition is recognised");
+        require(normal.view().num_bags() == nodes, "one bag a node of a graph without edges");
     } catch (const ParseError& error) {
         check_message(error);
     }
@@ -277,7 +281,8 @@ void fuzz_arrays(Bytes& in) {
     Interrupt interrupt;
     const HTree tree = build_htree(g, decompose(g, {}), {}, interrupt);
     std::vector<std::vector<std::int64_t>> array;
-    for (const Buffer* b : {&tree.parent, &tree.level, &tree.kappa, &tree.component, &tree.bag_ptr, &tree.bag_nodes, &tree.edge_index, &tree.edge_type})
+    for (const Buffer* b : {&tree.parent, &tree.level, &tree.kappa, &tree.component, &tree.bag_ptr, &tree.bag_nodes,
+                            &tree.edge_index, &tree.edge_type})
         array.emplace_back(b->view().begin(), b->view().end());
     while (in.left()) {
         auto& chosen = array[in.below(8)];
@@ -304,7 +309,8 @@ void fuzz_arrays(Bytes& in) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     Bytes in(data, size);
-    constexpr void (*kinds[])(Bytes&) = {fuzz_gr, fuzz_td, fuzz_decompose, fuzz_decomposition, fuzz_sampling, fuzz_arrays};
+    constexpr void (*kinds[])(Bytes&) = {fuzz_gr,            fuzz_td,       fuzz_decompose,
+                                         fuzz_decomposition, fuzz_sampling, fuzz_arrays};
     try {
         kinds[in.below(std::size(kinds))](in);
     } catch (const std::exception& error) {

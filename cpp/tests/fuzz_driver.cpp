@@ -77,9 +77,11 @@ std::vector<Input> seeds() {
     };
     // The paper's figure edge by edge, under every kind that begins with a graph.
     for (std::uint8_t kind = 2; kind < kinds; ++kind) {
-        out.push_back({kind, 0, 4, 6, 0, 1, 0, 2, 1, 3, 2, 3, 2, 4, 3, 4, 1, 2, 1, 3, 0, 9, 1, 2, 3, 200, 0, 0, 0, 0, 255});
+        out.push_back({kind, 0, 4, 6, 0, 1, 0, 2, 1, 3, 2, 3, 2, 4, 3, 4,  // the edges
+                       1, 2, 1, 3, 0, 9, 1, 2, 3, 200, 0, 0, 0, 0, 255});
         for (std::uint8_t n : {9, 30, 64, 65, 100})
-            for (std::uint8_t density : {10, 60, 200}) out.push_back({kind, 1, n, density, 0, n, 3, 2, 1, 4, 200, 0, 1, 3, 2, 255});
+            for (std::uint8_t density : {10, 60, 200})
+                out.push_back({kind, 1, n, density, 0, n, 3, 2, 1, 4, 200, 0, 1, 3, 2, 255});
         for (std::uint8_t k : {1, 3, 7}) out.push_back({kind, 2, 100, k, 220, 1, k, 0, 3, 1, 2, 255, 2, 0, 1, 1, 255});
         out.push_back({kind, 3, 2, 40, 2, 230, 0, 1, 1, 20, 100, 0, 2, 1, 2, 1, 3, 100, 0, 0, 0, 0, 100});
         out.push_back({kind, 4, 2, 40, 7, 230, 0, 1, 6, 5, 0, 3, 0, 5, 200, 0, 0, 0, 0, 100});
@@ -95,19 +97,20 @@ Input random_input(neuraltrees::Rng& rng) {
 }
 
 void mutate(Input& input, const std::vector<Input>& pool, neuraltrees::Rng& rng) {
-    static constexpr std::string_view words[] = {"p tw ", "s td ", "b 1 ", "c ", "\n", " ", "\t", "\r\n", "0", "1", "-1",
-                                                 "2147483648", "99999999999999999999", "1073741824", "1 2\n", "b", "."};
+    static constexpr std::string_view words[] = {"p tw ", "s td ", "b 1 ", "c ", "\n", " ", "\t", "\r\n", "0", "1",
+                                                 "-1", "b", "2147483648", "99999999999999999999", "1073741824", "1 2\n"};
     auto place = [&](std::size_t end) { return static_cast<std::size_t>(rng.below(static_cast<int>(end))); };
+    auto gap = [&] { return input.begin() + static_cast<std::ptrdiff_t>(1 + place(input.size())); };
     switch (rng.below(6)) {
         case 0: input[place(input.size())] = static_cast<std::uint8_t>(rng.next()); break;
         case 1: input[place(input.size())] ^= static_cast<std::uint8_t>(1 << rng.below(8)); break;
-        case 2: input.insert(input.begin() + static_cast<std::ptrdiff_t>(1 + place(input.size())), static_cast<std::uint8_t>(rng.next())); break;
+        case 2: input.insert(gap(), static_cast<std::uint8_t>(rng.next())); break;
         case 3:
             if (input.size() > 2) input.erase(input.begin() + static_cast<std::ptrdiff_t>(1 + place(input.size() - 1)));
             break;
         case 4: {
             const auto word = words[rng.below(static_cast<int>(std::size(words)))];
-            input.insert(input.begin() + static_cast<std::ptrdiff_t>(1 + place(input.size())), word.begin(), word.end());
+            input.insert(gap(), word.begin(), word.end());
             break;
         }
         default: {  // the end of another input

@@ -205,7 +205,7 @@ inline Graph shuffled(const Graph& g, std::uint64_t seed) {
     return graph(g.view().num_nodes(), edges);
 }
 
-/// The paper's figure, numbered from 0; its bags {0,1,2}, {1,2,3} and {2,3,4} come from the chord 1-2, which is no edge.
+/// The paper's figure, numbered from 0; the chord 1-2 of its bags {0,1,2}, {1,2,3} and {2,3,4} is no edge.
 inline Graph paper_graph() { return graph(5, {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {2, 4}, {3, 4}}); }
 
 }  // namespace neuraltrees

@@ -7,7 +7,7 @@
 #include "check.hpp"
 #include "neuraltrees/interrupt.hpp"
 
-/// neuraltrees_tests [-v] [WORD...]: runs the tests whose file or name holds any of the words; -v also names those that pass.
+/// neuraltrees_tests [-v] [WORD...]: runs the tests whose file or name holds a word; -v names those that pass.
 int main(int argc, char** argv) {
     bool verbose = false;
     std::vector<std::string> words;

@@ -24,7 +24,7 @@ inline Matrix matrix(GraphView g) {
     return out;
 }
 
-/// Dynamic programming over the sets of vertices eliminated first (Bodlaender et al. 2012); for at most 14 vertices or so.
+/// Dynamic programming over the sets of vertices eliminated first (Bodlaender et al. 2012); for up to 14 vertices.
 inline int treewidth(GraphView g) {
     const int n = g.num_nodes();
     if (n == 0) return -1;
@@ -43,7 +43,8 @@ inline int treewidth(GraphView g) {
         best[s] = n;
         for (std::uint32_t m = s; m != 0; m &= m - 1) {
             const std::uint32_t before = s & ~(m & -m);
-            if (best[before] < best[s]) best[s] = std::min(best[s], std::max(best[before], degree_after(before, std::countr_zero(m))));
+            if (best[before] >= best[s]) continue;
+            best[s] = std::min(best[s], std::max(best[before], degree_after(before, std::countr_zero(m))));
         }
     }
     return best.back();
@@ -206,7 +207,8 @@ inline bool is_tree_decomposition(GraphView g, DecompositionView td) {
     for (Vertex v = 0; v < g.num_nodes(); ++v) {
         if (trees_among([&](int b) { return bag[b].contains(v); }) != 1) return false;
         for (Vertex u : g.neighbours(v))
-            if (std::none_of(bag.begin(), bag.end(), [&](const auto& b) { return b.contains(u) && b.contains(v); })) return false;
+            if (std::none_of(bag.begin(), bag.end(), [&](const auto& b) { return b.contains(u) && b.contains(v); }))
+                return false;
     }
     return true;
 }

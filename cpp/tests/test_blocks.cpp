@@ -77,7 +77,7 @@ TEST(enumeration_does_not_care_for_names) {
 }
 
 TEST(offering_every_bag_decides_too) {
-    // Without enumeration: of all sets of k + 1 vertices, the potential maximal cliques are picked out and put together.
+    // Without enumeration: of all sets of vertices, the potential maximal cliques are picked out and put together.
     for (std::uint64_t seed = 0; seed < 80; ++seed) {
         const Graph g = random_connected(4 + static_cast<int>(seed % 5), 0.1 * static_cast<double>(seed % 9), seed);
         const int n = g.view().num_nodes(), exact = oracle::treewidth(g);

@@ -13,6 +13,8 @@ using namespace neuraltrees;
 namespace {
 
 constexpr Method greedy_methods[] = {Method::min_fill, Method::min_degree, Method::junction_tree};
+constexpr Method all_methods[] = {Method::min_fill, Method::min_degree, Method::junction_tree, Method::exact,
+                                  Method::best};
 
 TreeDecomposition by(Method method, const Graph& g, std::uint64_t seed = 0, int restarts = 4) {
     DecomposeOptions options;
@@ -26,7 +28,7 @@ TreeDecomposition by(Method method, const Graph& g, std::uint64_t seed = 0, int 
 }  // namespace
 
 TEST(small_examples_by_every_method) {
-    for (Method method : {Method::min_fill, Method::min_degree, Method::junction_tree, Method::exact, Method::best}) {
+    for (Method method : all_methods) {
         const check::Note note("method", method);
         CHECK_EQ(by(method, Graph{}).view().num_bags(), 0);
         CHECK_EQ(by(method, Graph{}).lower_bound, -1);
@@ -62,7 +64,7 @@ TEST(decompositions_are_valid_normal_and_no_narrower_than_the_treewidth) {
 TEST(graphs_of_all_sizes_are_decomposed) {
     for (int n : {63, 64, 65, 66, 127, 128, 129, 200})
         for (double degree : {1.0, 4.0, 20.0})
-            for (Method method : {Method::min_fill, Method::min_degree, Method::junction_tree, Method::exact, Method::best}) {
+            for (Method method : all_methods) {
                 const Graph g = random_graph(n, degree / n, static_cast<std::uint64_t>(n));
                 const check::Note note("nodes", n, "degree", degree, "method", method);
                 const TreeDecomposition td = by(method, g);
@@ -150,7 +152,7 @@ TEST(time_and_threads_leave_each_component_its_own_answer) {
 }
 
 TEST(a_better_component_takes_its_place_among_the_others) {
-    // Min-fill alone gives this graph width 4; its neighbours have several bags each, and many share a thread's portion.
+    // Min-fill alone gives this graph width 4. Its neighbours have several bags each and share a chunk with it.
     const Graph misleading = random_connected(10, 0.25, 1689);
     CHECK_EQ(by(Method::min_fill, misleading, 0, 1).width(), 4);
     CHECK_EQ(oracle::treewidth(misleading), 3);

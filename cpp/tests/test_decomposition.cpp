@@ -82,17 +82,18 @@ TEST(violations_are_found_exactly_where_the_definition_is_broken) {
         TreeDecomposition td = messy_decomposition(g, seed);
         Bags bags = bags_of(td);
         // Two in three get a small wound, which may or may not matter.
-        const int bag = rng.below(static_cast<int>(bags.size()));
+        auto below = [&](std::size_t n) { return static_cast<Vertex>(rng.below(static_cast<int>(n))); };
+        const Vertex bag = below(bags.size());
         switch (rng.below(6)) {
             case 0:
-                if (!bags[bag].empty()) bags[bag].erase(bags[bag].begin() + rng.below(static_cast<int>(bags[bag].size())));
+                if (!bags[bag].empty()) bags[bag].erase(bags[bag].begin() + below(bags[bag].size()));
                 break;
             case 1:
-                bags[bag].push_back(static_cast<Vertex>(rng.below(g.view().num_nodes() + 1)));
+                bags[bag].push_back(below(g.view().num_nodes() + 1));
                 if (rng.chance(0.8)) std::sort(bags[bag].begin(), bags[bag].end());
                 break;
             case 2:
-                if (!td.edges.empty()) td.edges[0][rng.below(2)] = static_cast<Vertex>(rng.below(static_cast<int>(bags.size()) + 1));
+                if (!td.edges.empty()) td.edges[0][rng.below(2)] = below(bags.size() + 1);
                 break;
             case 3:
                 if (!td.edges.empty()) td.edges.pop_back();
@@ -136,7 +137,9 @@ TEST(normalising_merges_cuts_and_sorts) {
     CHECK_EQ(bags_of(normal({{0}, {}, {0, 2}, {1, 3}}, {{0, 2}, {1, 2}, {3, 1}})), (Bags{{0, 2}, {1, 3}}));
     CHECK(normal({{0, 1, 2, 3}}, {}).edges.empty());
     // {1,2} absorbs {2} and inherits its other neighbour, or the tree would fall apart.
-    const TreeDecomposition row = normalised(path(4), decomposition({{2, 3}, {2}, {1, 2}, {1}, {0, 1}}, {{0, 1}, {1, 2}, {2, 3}, {3, 4}}));
+    const TreeDecomposition long_row =
+        decomposition({{2, 3}, {2}, {1, 2}, {1}, {0, 1}}, {{0, 1}, {1, 2}, {2, 3}, {3, 4}});
+    const TreeDecomposition row = normalised(path(4), long_row);
     CHECK_EQ(bags_of(row), (Bags{{2, 3}, {1, 2}, {0, 1}}));
     CHECK_EQ(row.edges, (std::vector<std::array<Vertex, 2>>{{0, 1}, {1, 2}}));
 }

@@ -107,7 +107,8 @@ struct Arrays {
     Arrays() = default;
     explicit Arrays(const HTree& t)
         : parent(copy(t.parent)), level(copy(t.level)), kappa(copy(t.kappa)), component(copy(t.component)),
-          bag_ptr(copy(t.bag_ptr)), bag_nodes(copy(t.bag_nodes)), edge_index(copy(t.edge_index)), edge_type(copy(t.edge_type)) {}
+          bag_ptr(copy(t.bag_ptr)), bag_nodes(copy(t.bag_nodes)), edge_index(copy(t.edge_index)),
+          edge_type(copy(t.edge_type)) {}
     HTreeView view() const { return {parent, level, kappa, component, bag_ptr, bag_nodes, edge_index, edge_type}; }
     static Ints copy(const Buffer& b) { return {b.view().begin(), b.view().end()}; }
 };
@@ -303,8 +304,11 @@ TEST(a_tree_may_have_exactly_as_many_nodes_as_allowed) {
     CHECK_EQ(build(paper_graph(), paper_decomposition(), options).parent.size, 18);
     options.max_nodes = 17;
     CHECK_THROWS(build(paper_graph(), paper_decomposition(), options), TreeTooLargeError, "exceeds 17 nodes");
-    for (const auto& [g, td] : {std::pair{cycle(70), one_bag(70)}, {complete(70), one_bag(70)}, {grid(3, 3), one_bag(9)},
-                                {star(600), decompose(star(600), {})}, {cocktail_party(16), one_bag(16)}}) {
+    for (const auto& [g, td] : {std::pair{cycle(70), one_bag(70)},
+                                {complete(70), one_bag(70)},
+                                {grid(3, 3), one_bag(9)},
+                                {star(600), decompose(star(600), {})},
+                                {cocktail_party(16), one_bag(16)}}) {
         const std::int64_t nodes = build(g, td).parent.size;
         options.max_nodes = nodes;
         CHECK_EQ(build(g, td, options).parent.size, nodes);
@@ -360,7 +364,7 @@ TEST(building_can_be_interrupted) {
         options.nested.threads = threads;
         Interrupt never([] { return false; });
         CHECK(build_htree(g, td, options, never).parent.size > 3000);
-        // Only the thread that made the interrupt asks, and the others may leave it nothing to do; but once stopped, all obey.
+        // Only the thread that made the interrupt asks, and the others may leave it no work. Once stopped, all obey.
         Interrupt stopped([] { return true; });
         CHECK_THROWS(stopped.check(), Interrupted, "");
         CHECK_THROWS(build_htree(g, td, options, stopped), Interrupted, "");
@@ -408,7 +412,8 @@ TEST(a_broken_invariant_is_named) {
     CHECK_EQ(why([](Arrays&) {}), "");
     CHECK_EQ(why([](Arrays& a) { a.level.pop_back(); }),
              "the arrays parent, level, kappa, component and bag_ptr disagree about the number of nodes");
-    CHECK_EQ(why([](Arrays& a) { a.edge_type.pop_back(); }), "edge_index and edge_type disagree about the number of edges");
+    CHECK_EQ(why([](Arrays& a) { a.edge_type.pop_back(); }),
+             "edge_index and edge_type disagree about the number of edges");
     CHECK_EQ(why([](Arrays& a) { a.bag_nodes.pop_back(); }), "bag_ptr does not span bag_nodes");
     CHECK_EQ(why([](Arrays& a) { std::swap(a.bag_ptr[1], a.bag_ptr[2]); }), "bag_ptr decreases at node 1");
     CHECK_EQ(why([](Arrays& a) { a.parent[4] = 5; }), "the parent of node 4 is 5, not an earlier node or -1");
@@ -418,7 +423,8 @@ TEST(a_broken_invariant_is_named) {
              "node 0 is in component 1, but its bag is in component 0");
     CHECK_EQ(why([](Arrays& a) { a.bag_nodes[11] = 4; }), "the bag of node 4 is not inside its parent's");
     CHECK_EQ(why([](Arrays& a) { a.bag_nodes[0] = 1; }), "the bag of node 0 is not sorted");
-    CHECK_EQ(why([](Arrays& a) { a.bag_nodes[0] = -1; }), "the bag of node 0 holds -1, but the graph's nodes are 0 to 4");
+    CHECK_EQ(why([](Arrays& a) { a.bag_nodes[0] = -1; }),
+             "the bag of node 0 holds -1, but the graph's nodes are 0 to 4");
     CHECK_EQ(why([](Arrays& a) { a.edge_type[0] = 3; }), "edge 0 has type 3, not 0, 1 or 2");
     CHECK_EQ(why([](Arrays& a) { a.edge_type[0] = 1; }), "edge 0 of type 1 is not the one from a child to its parent");
     CHECK_EQ(why([](Arrays& a) { a.edge_index[0] = 18; }), "edge 0 names a node that is not there");
@@ -430,7 +436,8 @@ TEST(a_broken_invariant_is_named) {
     auto of = [&](const Edges& edges) { return first_violation(graph(5, edges), good.view()).value_or(""); };
     CHECK_EQ(of({{0, 1}, {0, 2}, {1, 2}, {1, 3}, {2, 3}, {2, 4}, {3, 4}}),
              "the graph of node 0 is complete, but not all of its children are leaves");
-    CHECK_EQ(of({{0, 1}, {0, 2}, {1, 3}, {2, 3}, {2, 4}}), "the graph of node 2 is not complete, but its children are leaves");
+    CHECK_EQ(of({{0, 1}, {0, 2}, {1, 3}, {2, 3}, {2, 4}}),
+             "the graph of node 2 is not complete, but its children are leaves");
     CHECK_EQ(of({{0, 1}, {0, 2}, {1, 3}, {2, 3}, {2, 4}, {3, 4}, {0, 4}}),
              "the root bags are no tree decomposition: edge 0-4 is in no bag");
     CHECK_EQ(first_violation(graph(6, {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {2, 4}, {3, 4}}), good.view()).value_or(""),
@@ -449,7 +456,8 @@ TEST(children_must_be_a_tree_decomposition) {
              "the children of node 0 are no tree decomposition: their intersections span 3, not 4");
     CHECK_EQ(why(cycle(4), {{0, 1}, {1, 2}, {2, 3}}), "edge 0-3 is in no child of node 0");
     CHECK_EQ(why(path(4), {{0, 1}, {1, 2}}), "graph node 3 has no leaf");
-    CHECK_EQ(why(path(4), {{0, 1}, {1, 2}, {2, 3}, {2}}), "of the children of node 0, the bag of 4 contains that of 10");
+    CHECK_EQ(why(path(4), {{0, 1}, {1, 2}, {2, 3}, {2}}),
+             "of the children of node 0, the bag of 4 contains that of 10");
     std::vector<Line> lines = lines_of(view(build(paper_graph(), paper_decomposition())));
     lines.erase(lines.begin() + 15);  // a leaf of the last bag, whose vertex has others elsewhere
     CHECK_EQ(first_violation(paper_graph(), arrays_of(lines, {{0, 1}, {1, 2}}).view()).value_or(""),
@@ -458,7 +466,8 @@ TEST(children_must_be_a_tree_decomposition) {
     add_bag(twice, -1, {0, 1});
     CHECK_EQ(first_violation(path(2), arrays_of(twice, {}).view()), std::nullopt);
     twice.push_back({0, 1, 1, {1}});
-    CHECK_EQ(first_violation(path(2), arrays_of(twice, {}).view()).value_or(""), "node 0 has two leaves of one graph node");
+    CHECK_EQ(first_violation(path(2), arrays_of(twice, {}).view()).value_or(""),
+             "node 0 has two leaves of one graph node");
 }
 
 TEST(no_part_of_a_tree_can_be_left_out) {
@@ -510,7 +519,8 @@ TEST(no_single_entry_of_a_tree_can_be_changed) {
                 for (std::int64_t value = -2; value <= nodes + 1; ++value) {
                     if (value == before) continue;
                     (arrays.*array)[i] = value;
-                    const check::Note note(g), other("array", std::ranges::find(all_arrays, array) - all_arrays, "entry", i, "was", before, "is", value);
+                    const auto which = std::ranges::find(all_arrays, array) - all_arrays;
+                    const check::Note note(g), other("array", which, "entry", i, "was", before, "is", value);
                     CHECK(first_violation(g, arrays.view()).has_value());
                 }
                 (arrays.*array)[i] = before;

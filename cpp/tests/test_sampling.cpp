@@ -16,7 +16,8 @@ int common(GraphView g, Vertex v, const std::vector<Vertex>& bag) {
     return static_cast<int>(std::count_if(bag.begin(), bag.end(), [&](Vertex u) { return g.has_edge(u, v); }));
 }
 
-/// Replays the growth of the k-tree: every bag after the first of its tree replaces one member of an earlier bag by a new node.
+/// Replays the growth of the k-tree: every bag after the first of its tree puts a new node in the place of a member of
+/// an earlier bag.
 void check_growth(const Graph& g, const BoundedSample& sample, int k) {
     const Bags bags = bags_of(sample.decomposition);
     const Components components = connected_components(g);
@@ -115,7 +116,8 @@ TEST(samples_keep_their_promises) {
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         Rng rng(seed);
         const int n = 1 + rng.below(40), k = 1 + rng.below(6);
-        const Graph g = seed % 3 == 0 ? random_graph(n, 0.03 * rng.below(12), seed) : random_connected(n, 0.03 * rng.below(12), seed);
+        const double density = 0.03 * rng.below(12);
+        const Graph g = seed % 3 == 0 ? random_graph(n, density, seed) : random_connected(n, density, seed);
         const check::Note note(g), other("k", k, "seed", seed);
         const BoundedSample sample = sample_bounded_treewidth(g, k, seed);
         check_facts(g, sample, k);

@@ -57,7 +57,8 @@ TEST(treewidths_of_named_graphs) {
 
 TEST(the_search_agrees_with_dynamic_programming) {
     for (std::uint64_t seed = 0; seed < 700; ++seed) {
-        const Graph g = random_connected(5 + static_cast<int>(seed % 7), 0.1 * static_cast<double>(seed / 7 % 10), mix(seed));
+        const double density = 0.1 * static_cast<double>(seed / 7 % 10);
+        const Graph g = random_connected(5 + static_cast<int>(seed % 7), density, mix(seed));
         const check::Note note(g);
         const int exact = oracle::treewidth(g);
         Clock clock(60);

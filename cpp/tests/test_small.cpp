@@ -75,7 +75,8 @@ TEST(small_greedy_orders_are_those_of_recounting) {
                                 Greedy::fill_per_degree(0.5)};
     for (std::uint64_t seed = 0; seed < 260; ++seed) {
         const int n = seed < 240 ? 2 + static_cast<int>(seed % 25) : 45 + static_cast<int>(seed - 240);
-        const Graph g = seed % 5 == 0 ? partial_k_tree(n, 4, 0.8, seed) : random_graph(n, 0.08 * static_cast<double>(seed % 13), seed);
+        const double density = 0.08 * static_cast<double>(seed % 13);
+        const Graph g = seed % 5 == 0 ? partial_k_tree(n, 4, 0.8, seed) : random_graph(n, density, seed);
         const Greedy rule = rules[seed % 4];
         const std::uint64_t tie = seed % 3;
         const int low = seed % 2 == 0 ? 0 : minor_min_degree(small(g));

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeAlias, cast
+from typing import ClassVar, Literal, TypeAlias, cast
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -29,7 +29,7 @@ class Rounds(nn.Module):
         in_channels: number of features of a graph node.
         hidden_channels: size of the states between rounds; of one head for GAT.
         out_channels: number of classes, or the number for each node type.
-        num_layers: number of rounds T.
+        num_layers: number of rounds T; by default 4 for `NeuralTree` and 3 for `GNN`, as tuned in the paper.
         conv: "gcn", "sage", "gat" or "gin", or a PyG convolution class.
         dropout: share of the states dropped in training.
         readout: a linear layer per node type after the last round; if false, the last round maps to the classes itself.
@@ -37,12 +37,14 @@ class Rounds(nn.Module):
         runs: train this many independent networks at once; states then have the shape (N, R, F).
     """
 
+    default_layers: ClassVar[int]
+
     def __init__(
         self,
         in_channels: int,
         hidden_channels: int,
         out_channels: int | Mapping[str, int],
-        num_layers: int,
+        num_layers: int | None = None,
         conv: ConvName | Callable[[int, int], nn.Module] = "sage",
         dropout: float = 0.25,
         *,
@@ -51,6 +53,7 @@ class Rounds(nn.Module):
         runs: int | None = None,
     ) -> None:
         super().__init__()
+        num_layers = self.default_layers if num_layers is None else num_layers
         if num_layers < 1:
             raise InputError(f"Expected num_layers of at least 1; got {num_layers}.")
         if not readout and isinstance(out_channels, Mapping):
@@ -120,30 +123,7 @@ class NeuralTree(Rounds):
     torch.Size([3, 4])
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int | Mapping[str, int],
-        num_layers: int = 4,
-        conv: ConvName | Callable[[int, int], nn.Module] = "sage",
-        dropout: float = 0.25,
-        *,
-        readout: bool = True,
-        heads: int = 6,
-        runs: int | None = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            conv,
-            dropout,
-            readout=readout,
-            heads=heads,
-            runs=runs,
-        )
+    default_layers = 4
 
     def forward(self, x: Tensor, edge_index: Tensor, kappa: Tensor, node_type: Tensor | None = None) -> Tensor:
         """Logits of every graph node.
@@ -171,30 +151,7 @@ class GNN(Rounds):
     torch.Size([3, 4])
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int | Mapping[str, int],
-        num_layers: int = 3,
-        conv: ConvName | Callable[[int, int], nn.Module] = "sage",
-        dropout: float = 0.25,
-        *,
-        readout: bool = True,
-        heads: int = 6,
-        runs: int | None = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            hidden_channels,
-            out_channels,
-            num_layers,
-            conv,
-            dropout,
-            readout=readout,
-            heads=heads,
-            runs=runs,
-        )
+    default_layers = 3
 
     def forward(self, x: Tensor, edge_index: Tensor, node_type: Tensor | None = None) -> Tensor:
         """Logits of every node.

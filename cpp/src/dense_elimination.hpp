@@ -1,0 +1,111 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "neuraltrees/bits.hpp"
+#include "sparse_elimination.hpp"
+
+namespace neuraltrees {
+
+/// The same on bitset rows, for a core whose rows are long enough to pay for words.
+class DenseElimination {
+public:
+    DenseElimination() = default;
+    explicit DenseElimination(SparseElimination& sparse) : number(sparse.alive.size(), -1) {
+        for (Vertex v = 0; v < static_cast<Vertex>(sparse.alive.size()); ++v)
+            if (sparse.alive[v]) {
+                number[v] = static_cast<Vertex>(names.size());
+                names.push_back(v);
+                fill.push_back(sparse.fill[v]);
+                degree.push_back(sparse.degree[v]);
+            }
+        words = (names.size() + 63) / 64;
+        rows.assign(words * names.size(), 0);
+        for (std::size_t i = 0; i < names.size(); ++i)
+            for (Vertex u : sparse.neighbours(names[i])) set_bit(row(i), number[u]);
+    }
+
+    std::span<std::uint64_t> row(std::size_t i) { return {rows.data() + words * i, words}; }
+
+    bool almost_simplicial(Vertex v) {
+        const auto around = row(v);
+        bool answer = true, decided = false;
+        for (std::size_t w = 0; w < words && !decided; ++w)
+            for (std::uint64_t m = around[w]; m != 0 && !decided; m &= m - 1) {
+                Vertex other = -1;
+                const std::int64_t gap = missing(v, static_cast<Vertex>(64 * w + std::countr_zero(m)), other);
+                if (gap == 0) continue;
+                Vertex ignored;
+                answer = gap == fill[v] || (gap == 1 && missing(v, other, ignored) == fill[v]);
+                decided = true;
+            }
+        return answer;
+    }
+
+    template <typename Touch>
+    void eliminate(Vertex v, Touch&& touch) {
+        const std::vector<std::uint64_t> around(row(v).begin(), row(v).end());
+        std::vector<Vertex> list;
+        for_each_bit(around, [&](Vertex a) { list.push_back(a); });
+        for (Vertex a : list) {
+            auto r = row(a);
+            std::int64_t strangers = 0;
+            for (std::size_t w = 0; w < words; ++w) strangers += std::popcount(r[w] & ~around[w]);
+            fill[a] -= strangers - 1;  // v itself is not among its own neighbours
+            clear_bit(r, v);
+            --degree[a];
+            touch(a);
+        }
+        std::fill(row(v).begin(), row(v).end(), 0);
+        if (fill[v] == 0) return;
+        for (Vertex a : list)
+            for (std::size_t w = a >> 6; w < words; ++w) {
+                std::uint64_t gap = around[w] & ~row(a)[w];
+                if (w == static_cast<std::size_t>(a >> 6)) gap &= ~((std::uint64_t{2} << (a & 63)) - 1);
+                for (; gap != 0; gap &= gap - 1)
+                    join(a, static_cast<Vertex>(64 * w + std::countr_zero(gap)), touch);
+            }
+    }
+
+    std::vector<Vertex> names, number;
+    std::size_t words = 0;
+    std::vector<std::uint64_t> rows;
+    std::vector<std::int64_t> fill, degree;
+
+private:
+    template <typename Touch>
+    void join(Vertex a, Vertex b, Touch&& touch) {
+        auto x = row(a), y = row(b);
+        std::int64_t common = 0;
+        for (std::size_t w = 0; w < words; ++w) {
+            std::uint64_t both = x[w] & y[w];
+            common += std::popcount(both);
+            for (; both != 0; both &= both - 1) {
+                const auto c = static_cast<Vertex>(64 * w + std::countr_zero(both));
+                --fill[c];
+                touch(c);
+            }
+        }
+        fill[a] += degree[a]++ - common;
+        fill[b] += degree[b]++ - common;
+        set_bit(x, b);
+        set_bit(y, a);
+    }
+
+    std::int64_t missing(Vertex v, Vertex a, Vertex& other) {
+        const auto x = row(v), y = row(a);
+        std::int64_t gap = 0;
+        for (std::size_t w = 0; w < words; ++w) {
+            std::uint64_t m = x[w] & ~y[w];
+            if (static_cast<std::size_t>(a >> 6) == w) m &= ~(std::uint64_t{1} << (a & 63));
+            gap += std::popcount(m);
+            if (m != 0) other = static_cast<Vertex>(64 * w + std::countr_zero(m));
+        }
+        return gap;
+    }
+};
+
+}  // namespace neuraltrees
