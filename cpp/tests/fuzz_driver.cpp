@@ -98,7 +98,7 @@ Input random_input(neuraltrees::Rng& rng) {
 
 void mutate(Input& input, const std::vector<Input>& pool, neuraltrees::Rng& rng) {
     static constexpr std::string_view words[] = {"p tw ", "s td ", "b 1 ", "c ", "\n", " ", "\t", "\r\n", "0", "1",
-                                                 "-1", "b", "2147483648", "99999999999999999999", "1073741824", "1 2\n"};
+                                                 "-1", "b", "2147483648", "99999999999999999999", "1 2\n"};
     auto place = [&](std::size_t end) { return static_cast<std::size_t>(rng.below(static_cast<int>(end))); };
     auto gap = [&] { return input.begin() + static_cast<std::ptrdiff_t>(1 + place(input.size())); };
     switch (rng.below(6)) {
