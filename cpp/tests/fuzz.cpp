@@ -264,6 +264,9 @@ void fuzz_td(Bytes& in) {
         const auto [td, nodes] = parse_td(in.rest());
         const auto entries = static_cast<std::int64_t>(td.bag_nodes.size());
         require(td.bag_ptr.front() == 0 && td.bag_ptr.back() == entries, "bag_ptr spans bag_nodes");
+        for (Vertex v : td.bag_nodes) require(0 <= v && v < nodes, "bags of the promised nodes");
+        for (auto [a, b] : td.edges)
+            require(0 <= std::min(a, b) && std::max(a, b) < td.view().num_bags(), "edges between the promised bags");
         if (nodes > 1000) return;
         const Graph g = graph(nodes, {});
         if (first_violation(g, td)) return;

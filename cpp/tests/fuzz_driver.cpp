@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -50,13 +51,22 @@ void on_signal(int signal) {
 }
 
 void watch() {
-    std::signal(SIGABRT, on_signal);
-    std::signal(SIGALRM, on_signal);
+    // A stack of its own, or recursion without end could not be reported.
+    static std::array<char, 1 << 16> stack;
+    stack_t other{};
+    other.ss_sp = stack.data();
+    other.ss_size = stack.size();
+    sigaltstack(&other, nullptr);
+    struct sigaction action{};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_ONSTACK;
+    std::vector<int> signals{SIGABRT, SIGALRM};
 #ifdef __SANITIZE_ADDRESS__
     __sanitizer_set_death_callback(print_current);  // the sanitizer reports the other signals itself, at more length
 #else
-    for (int signal : {SIGSEGV, SIGFPE, SIGBUS, SIGILL}) std::signal(signal, on_signal);
+    signals.insert(signals.end(), {SIGSEGV, SIGFPE, SIGBUS, SIGILL});
 #endif
+    for (int signal : signals) sigaction(signal, &action, nullptr);
 }
 
 Input text_input(int kind, std::string_view text) {
@@ -101,7 +111,7 @@ void mutate(Input& input, const std::vector<Input>& pool, neuraltrees::Rng& rng)
                                                  "-1", "b", "2147483648", "99999999999999999999", "1 2\n"};
     auto place = [&](std::size_t end) { return static_cast<std::size_t>(rng.below(static_cast<int>(end))); };
     auto gap = [&] { return input.begin() + static_cast<std::ptrdiff_t>(1 + place(input.size())); };
-    switch (rng.below(6)) {
+    switch (rng.below(7)) {
         case 0: input[place(input.size())] = static_cast<std::uint8_t>(rng.next()); break;
         case 1: input[place(input.size())] ^= static_cast<std::uint8_t>(1 << rng.below(8)); break;
         case 2: input.insert(gap(), static_cast<std::uint8_t>(rng.next())); break;
@@ -111,6 +121,12 @@ void mutate(Input& input, const std::vector<Input>& pool, neuraltrees::Rng& rng)
         case 4: {
             const auto word = words[rng.below(static_cast<int>(std::size(words)))];
             input.insert(gap(), word.begin(), word.end());
+            break;
+        }
+        case 5: {  // another digit in the place of one, which keeps a text well-formed
+            std::size_t at = place(input.size()), left = input.size();
+            while (left > 0 && !std::isdigit(input[at])) at = (at + 1) % input.size(), --left;
+            if (at > 0 && left > 0) input[at] = static_cast<std::uint8_t>('0' + rng.below(10));
             break;
         }
         default: {  // the end of another input
@@ -180,7 +196,9 @@ int main(int argc, char** argv) {
         } else if (rng.chance(0.3)) {
             input = random_input(rng);
         } else {
-            input = pool[static_cast<std::size_t>(rng.below(static_cast<int>(pool.size())))];
+            const int kind = rng.below(kinds);
+            do input = pool[static_cast<std::size_t>(rng.below(static_cast<int>(pool.size())))];
+            while (input[0] != kind);
             for (int i = 1 + rng.below(6); i > 0; --i) mutate(input, pool, rng);
         }
         run(input);
