@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
-from neuraltrees.nn import GAT, GCN, GIN, SAGE, Convolution, Edges
+from neuraltrees.nn import GAT, GCN, GIN, SAGE, Convolution, Links
+from neuraltrees.nn.maps import MakeMap, ScatterMap, SparseMap
 
 N, IN, OUT, HEADS, RUNS = 20, 5, 4, 3, 3
 
 
-def gcn(runs: int | None = None) -> Convolution:
-    return GCN(IN, OUT, runs)
+def gcn(runs: int | None = None, relations: int = 1) -> Convolution:
+    return GCN(IN, OUT, runs, relations)
 
 
-def sage(runs: int | None = None) -> Convolution:
-    return SAGE(IN, OUT, runs)
+def sage(runs: int | None = None, relations: int = 1) -> Convolution:
+    return SAGE(IN, OUT, runs, relations)
 
 
-def gat(runs: int | None = None) -> Convolution:
-    return GAT(IN, OUT, runs, heads=HEADS)
+def gat(runs: int | None = None, relations: int = 1) -> Convolution:
+    return GAT(IN, OUT, runs, relations, heads=HEADS)
 
 
-def gat_mean(runs: int | None = None) -> Convolution:
-    return GAT(IN, OUT, runs, heads=HEADS, concat=False)
+def gat_mean(runs: int | None = None, relations: int = 1) -> Convolution:
+    return GAT(IN, OUT, runs, relations, heads=HEADS, concat=False)
 
 
-def gin(runs: int | None = None) -> Convolution:
-    return GIN(IN, OUT, runs)
+def gin(runs: int | None = None, relations: int = 1) -> Convolution:
+    return GIN(IN, OUT, runs, relations)
 
 
 CONVS = pytest.mark.parametrize("make", [gcn, sage, gat, gat_mean, gin])
+MAPS = pytest.mark.parametrize(
+    "to_map", [ScatterMap, partial(SparseMap, dtype=torch.float64)], ids=["scatter", "sparse"]
+)
 
 
 def pyg_twin(conv: Convolution) -> nn.Module:
@@ -42,19 +48,19 @@ def pyg_twin(conv: Convolution) -> nn.Module:
     match conv:
         case GCN():
             twin: nn.Module = GCNConv(IN, OUT)
-            pairs = {"lin.weight": conv.lin.weight.t(), "bias": conv.bias}
+            pairs = {"lin.weight": conv.lins[0].weight.t(), "bias": conv.bias}
         case SAGE():
             twin = SAGEConv(IN, OUT)
             pairs = {
-                "lin_l.weight": conv.lin_l.weight.t(),
-                "lin_l.bias": conv.lin_l.bias,
-                "lin_r.weight": conv.lin_r.weight.t(),
+                "lin_l.weight": conv.neighbours[0].weight.t(),
+                "lin_l.bias": conv.own.bias,
+                "lin_r.weight": conv.own.weight.t(),
             }
         case GAT():
             twin = GATConv(IN, OUT, heads=HEADS, concat=conv.concat)
             pairs = {
-                "lin.weight": conv.lin.weight.t(),
-                "att_src": conv.att_source[None],
+                "lin.weight": conv.lins[0].weight.t(),
+                "att_src": conv.att_source[0][None],
                 "att_dst": conv.att_target[None],
                 "bias": conv.bias,
             }
@@ -91,15 +97,19 @@ def randomise(conv: nn.Module) -> None:
 
 
 @CONVS
-def test_equals_pyg(make: Callable[[], Convolution]) -> None:
+@MAPS
+def test_equals_pyg(make: Callable[[], Convolution], to_map: MakeMap) -> None:
     conv, index, x = make(), random_edges(), torch.randn(N, IN)
     randomise(conv)
-    torch.testing.assert_close(conv(x, Edges(index, N)), pyg_twin(conv)(x, index), atol=1e-10, rtol=0)
+    ours = conv(x, conv.bind(Links.of_edges(index, N), to_map))
+    torch.testing.assert_close(ours, pyg_twin(conv)(x, index), atol=1e-10, rtol=0)
 
 
 @CONVS
-def test_runs_at_once_equal_runs_one_by_one(make: Callable[..., Convolution]) -> None:
-    together, edges = make(RUNS), Edges(random_edges(), N)
+@MAPS
+def test_runs_at_once_equal_runs_one_by_one(make: Callable[..., Convolution], to_map: MakeMap) -> None:
+    together = make(RUNS)
+    edges = together.bind(Links.of_edges(random_edges(), N), to_map)
     randomise(together)
     x = torch.randn(N, RUNS, IN)
     result = together(x, edges)
@@ -114,16 +124,20 @@ def test_runs_at_once_equal_runs_one_by_one(make: Callable[..., Convolution]) ->
 
 @CONVS
 def test_shared_features_are_those_of_every_run(make: Callable[..., Convolution]) -> None:
-    conv, edges, x = make(RUNS), Edges(random_edges(), N), torch.randn(N, IN)
+    conv, x = make(RUNS), torch.randn(N, IN)
+    edges = conv.bind(Links.of_edges(random_edges(), N))
     torch.testing.assert_close(conv(x, edges), conv(x[:, None].expand(-1, RUNS, -1), edges))
 
 
 @CONVS
+@MAPS
 @pytest.mark.parametrize("runs", [None, 2])
-def test_gradients_are_those_of_finite_differences(make: Callable[..., Convolution], runs: int | None) -> None:
+def test_gradients_are_those_of_finite_differences(
+    make: Callable[..., Convolution], to_map: MakeMap, runs: int | None
+) -> None:
     conv = make(runs)
     randomise(conv)
-    edges = Edges(torch.tensor([[0, 1, 1, 2, 0], [1, 0, 2, 1, 2]]), 4)
+    edges = conv.bind(Links.of_edges(torch.tensor([[0, 1, 1, 2, 0], [1, 0, 2, 1, 2]]), 4), to_map)
     x = torch.randn(4, IN) if runs is None else torch.randn(4, runs, IN)
     parameters = tuple(conv.parameters())
 
@@ -135,26 +149,50 @@ def test_gradients_are_those_of_finite_differences(make: Callable[..., Convoluti
 
 
 @CONVS
-def test_zero_states_stay_zero_under_the_linear_step(make: Callable[..., Convolution]) -> None:
-    conv = make()
+def test_one_relation_is_as_good_as_several_with_the_same_weights(make: Callable[..., Convolution]) -> None:
+    """With equal weights for every relation and for the node itself, relations make no difference."""
+    index, x = random_edges(), torch.randn(N, IN)
+    plain, several = make(), make(relations=3)
+    randomise(plain)
+    state = {}
+    for name in several.state_dict():
+        origin = re.sub(r"\.[123](\.|$)", r".0\1", name)
+        if isinstance(plain, GIN):
+            origin = re.sub(r"^neighbours\.\d", "lin1", name)
+        state[name] = plain.state_dict()[origin]
+    several.load_state_dict(state)
+    links = Links.of_edges(index, N, torch.randint(0, 3, (index.shape[1],)))
+    for to_map in (ScatterMap, partial(SparseMap, dtype=torch.float64)):
+        result = several(x, several.bind(links, to_map))
+        torch.testing.assert_close(result, plain(x, plain.bind(links)), atol=1e-12, rtol=0)
+
+
+@CONVS
+def test_relations_have_weights_of_their_own(make: Callable[..., Convolution]) -> None:
+    """A message changes with its relation."""
+    conv, x = make(relations=3), torch.randn(2, IN)
     randomise(conv)
-    assert conv.transform(torch.zeros(2, IN)).abs().max() == 0
+    results = [
+        conv(x, conv.bind(Links.of_edges(torch.tensor([[0], [1]]), 2, torch.tensor([kind])))) for kind in range(3)
+    ]
+    assert all(not torch.allclose(results[0][1], other[1]) for other in results[1:])
+    assert all(torch.equal(results[0][0], other[0]) for other in results[1:])
 
 
 def test_gcn_by_hand() -> None:
     """A path 0-1-2 with the identity as weight: degrees with self-loops are 2, 3, 2."""
     conv = GCN(1, 1)
-    nn.init.ones_(conv.lin.weight)
-    path = Edges(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), 3)
-    states = conv(torch.tensor([[1.0], [0.0], [0.0]]), path)
+    nn.init.ones_(conv.lins[0].weight)
+    path = Links.of_edges(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), 3)
+    states = conv(torch.tensor([[1.0], [0.0], [0.0]]), conv.bind(path))
     torch.testing.assert_close(states.flatten(), torch.tensor([1 / 2, 1 / 6**0.5, 0]))
 
 
 def test_attention_is_stable_for_large_logits() -> None:
     conv = GAT(1, 1)
-    for parameter in (conv.lin.weight, conv.att_source, conv.att_target):
+    for parameter in (conv.lins[0].weight, conv.att_source[0], conv.att_target):
         nn.init.constant_(parameter, 100.0)
-    edges = Edges(torch.tensor([[0, 1], [1, 0]]), 2)
+    edges = conv.bind(Links.of_edges(torch.tensor([[0, 1], [1, 0]]), 2))
     assert conv(torch.tensor([[1.0], [2.0]]), edges).flatten().tolist() == pytest.approx([200.0, 200.0])
 
 

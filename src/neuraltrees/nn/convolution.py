@@ -1,68 +1,75 @@
-"""What all convolutions share: a linear step on states, then messages along edges."""
+"""What all convolutions share: a round of AGG is bound to its messages once, then applied to states."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from neuraltrees.nn.linear import RunLinear
+from neuraltrees.nn.links import Links
+from neuraltrees.nn.maps import Coefficients, MakeMap, Map, ScatterMap
 
-@dataclass(frozen=True)
-class Edges:
-    """The edges along which messages pass: source → target among `num_nodes` nodes.
-
-    Shapes: index :math:`(2, E)`
-    """
-
-    index: Tensor
-    num_nodes: int
-
-    @property
-    def source(self) -> Tensor:
-        return self.index[0]
-
-    @property
-    def target(self) -> Tensor:
-        return self.index[1]
-
-    def degree(self, like: Tensor) -> Tensor:
-        """How many edges enter every node, in the type of `like`."""
-        return like.new_zeros(self.num_nodes).index_add(0, self.target, like.new_ones(self.index.shape[1]))
-
-    def sum(self, z: Tensor, weight: Tensor | None = None) -> Tensor:
-        """The sum of the neighbours' states, each message times its edge's weight.
-
-        Shapes: z :math:`(N, *)`, weight :math:`(E)` or :math:`(E, *)` → :math:`(N, *)`
-        """
-        messages = z.index_select(0, self.source)
-        if weight is not None:
-            messages = messages * weight.view(*weight.shape, *[1] * (z.dim() - weight.dim()))
-        return torch.zeros_like(z).index_add(0, self.target, messages)
-
-    def mean(self, z: Tensor) -> Tensor:
-        """The mean of the neighbours' states, zero for a node without any."""
-        count = self.degree(z).clamp(min=1)
-        return self.sum(z) / count.view(-1, *[1] * (z.dim() - 1))
+RELATIONS = 3  # root-root, child → parent, parent → child
 
 
 class Convolution(nn.Module):
-    """One round of AGG, in two steps.
+    """One round of AGG.
 
-    The linear step comes first, because it may be made on fewer states than there are tree nodes: the leaves of a graph
-    node all start from its features, and bags from zero, which any `transform` leaves zero.
+    `bind` turns the messages of a round into the maps that `forward` applies; it knows neither weights nor states, so
+    it is done once for a tree that does not change. Where a whole round is linear (`pools`),
+    the mean over leaves may be joined to it.
 
-    Shapes: `transform` :math:`(N, *, F) → (N, *, ·)`, `propagate` back to :math:`(N, *, O)`
+    Shapes: `forward` :math:`(N, *, F) → (M, *, O)`
     """
 
-    def transform(self, h: Tensor) -> Tensor:
+    pools: bool = False
+
+    def bind(self, links: Links, make: MakeMap = ScatterMap, pool: Coefficients | None = None) -> Any:
         raise NotImplementedError
 
-    def propagate(self, z: Tensor, edges: Edges) -> Tensor:
+    def forward(self, h: Tensor, bound: Any) -> Tensor:
         raise NotImplementedError
-
-    def forward(self, h: Tensor, edges: Edges) -> Tensor:
-        return self.propagate(self.transform(h), edges)
 
     def reset_parameters(self) -> None:
-        raise NotImplementedError
+        """Draws all parameters anew."""
+        for module in self.modules():
+            if isinstance(module, RunLinear):
+                module.reset_parameters()
+
+
+@dataclass(frozen=True)
+class Term:
+    """A summand :math:`A h W` of a round, with the map or the product first, whichever is cheaper."""
+
+    map: Map
+    map_first: bool
+
+    @classmethod
+    def of(cls, entries: Coefficients, lin: nn.Module, make: MakeMap, pool: Coefficients | None = None) -> Term:
+        assert isinstance(lin, RunLinear)
+        map = make(entries if pool is None else pool @ entries)
+        if isinstance(map, ScatterMap):
+            return cls(map, False)
+        (rows, columns), wide = map.shape, lin.in_channels * lin.out_channels
+        # A multiplication of the product is about four times as quick as one of the map, which waits for memory.
+        first = rows * wide + 4 * map.entries * lin.in_channels
+        return cls(map, first < columns * wide + 4 * map.entries * lin.out_channels)
+
+    def __call__(self, h: Tensor, lin: nn.Module) -> Tensor:
+        """Shapes: h :math:`(N, *, F)` → :math:`(M, *, O)`"""
+        assert isinstance(lin, RunLinear)
+        if self.map_first and h.layout == torch.strided:
+            return lin.multiply(self.map(h))
+        return self.map(lin.multiply(h))
+
+
+def total(parts: Iterable[Tensor]) -> Tensor:
+    """The sum of at least one tensor."""
+    first, *rest = parts
+    for part in rest:
+        first = first + part
+    return first

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
+import torch
 from torch import Tensor, nn
 
-from neuraltrees.nn.convolution import Convolution, Edges
+from neuraltrees.nn.convolution import Convolution
+from neuraltrees.nn.links import Links
+from neuraltrees.nn.maps import Coefficients, MakeMap, ScatterMap
 
 
 class Foreign(Convolution):
     """Wraps a PyG convolution class, made as `make(in_channels, out_channels)` and called as `conv(h, edge_index)`.
 
-    What such a class does to its input is not known, so its linear step cannot be made before states are gathered.
+    What such a class does to its input is not known, so it sees every tree node with its state.
     """
 
     def __init__(self, make: Callable[[int, int], nn.Module], in_channels: int, out_channels: int) -> None:
@@ -23,8 +26,8 @@ class Foreign(Convolution):
     def reset_parameters(self) -> None:
         cast(Convolution, self.conv).reset_parameters()
 
-    def transform(self, h: Tensor) -> Tensor:
-        return h
+    def bind(self, links: Links, make: MakeMap = ScatterMap, pool: Coefficients | None = None) -> Tensor:
+        return torch.stack([links.source, links.target])
 
-    def propagate(self, z: Tensor, edges: Edges) -> Tensor:
-        return self.conv(z, edges.index)  # type: ignore[no-any-return]
+    def forward(self, h: Tensor, bound: Tensor) -> Tensor:
+        return self.conv(h, bound.to(h.device))  # type: ignore[no-any-return]

@@ -5,26 +5,40 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from neuraltrees.nn.convolution import Convolution, Edges
+from neuraltrees.nn.convolution import Convolution, Term, total
 from neuraltrees.nn.linear import RunLinear
+from neuraltrees.nn.links import Links
+from neuraltrees.nn.maps import Coefficients, MakeMap, ScatterMap
 
 
 class GCN(Convolution):
-    r""":math:`h'_v = b + \sum_{u ∈ N(v) ∪ \{v\}} h_u W / \sqrt{d_u d_v}`, where :math:`d_v = |N(v)| + 1`."""
+    r""":math:`h'_v = b + \sum_{u ∈ N(v) ∪ \{v\}} h_u W / \sqrt{d_u d_v}`, where :math:`d_v = |N(v)| + 1`.
 
-    def __init__(self, in_channels: int, out_channels: int, runs: int | None = None) -> None:
+    With more than one relation, neighbours of each and the node itself have weights of their own.
+    """
+
+    pools = True
+
+    def __init__(self, in_channels: int, out_channels: int, runs: int | None = None, relations: int = 1) -> None:
         super().__init__()
-        self.lin = RunLinear(in_channels, out_channels, runs, bias=False, glorot=True)
-        self.bias = nn.Parameter(torch.zeros(*self.lin.weight.shape[:-2], out_channels))
+        count = 1 if relations == 1 else relations + 1
+        self.lins = nn.ModuleList(
+            RunLinear(in_channels, out_channels, runs, bias=False, glorot=True) for _ in range(count)
+        )
+        self.bias = nn.Parameter(torch.zeros(*([] if runs is None else [runs]), out_channels))
 
     def reset_parameters(self) -> None:
-        self.lin.reset_parameters()
+        super().reset_parameters()
         nn.init.zeros_(self.bias)
 
-    def transform(self, h: Tensor) -> Tensor:
-        return self.lin(h)  # type: ignore[no-any-return]
+    def bind(self, links: Links, make: MakeMap = ScatterMap, pool: Coefficients | None = None) -> list[Term]:
+        scale, earlier = (links.degree + 1).rsqrt(), (links.source_degree + 1).rsqrt()
+        weight, own = scale[links.target] * earlier[links.source], links.selves(scale * scale)
+        if len(self.lins) == 1:
+            parts = [links.neighbours(weight) + own]
+        else:
+            parts = [*(links.neighbours(weight, relation) for relation in range(len(self.lins) - 1)), own]
+        return [Term.of(part, lin, make, pool) for part, lin in zip(parts, self.lins, strict=True)]
 
-    def propagate(self, z: Tensor, edges: Edges) -> Tensor:
-        scale = (edges.degree(z) + 1).rsqrt().view(-1, *[1] * (z.dim() - 1))
-        scaled = z * scale
-        return (edges.sum(scaled) + scaled) * scale + self.bias
+    def forward(self, h: Tensor, bound: list[Term]) -> Tensor:
+        return total(term(h, lin) for term, lin in zip(bound, self.lins, strict=True)) + self.bias

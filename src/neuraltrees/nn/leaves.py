@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from neuraltrees.nn.maps import Coefficients, ScatterMap
+
 
 def lift_to_leaves(z: Tensor, kappa: Tensor) -> Tensor:
     r"""The start of message passing: :math:`h^0_l = z_{κ(l)}` on leaves and 0 on bags.
@@ -15,7 +17,7 @@ def lift_to_leaves(z: Tensor, kappa: Tensor) -> Tensor:
     [0.0, 2.0, 1.0, 2.0]
     """
     padded = torch.cat([z, z.new_zeros(1, *z.shape[1:])])
-    return padded.index_select(0, _slots(kappa, z.shape[0]))
+    return padded.index_select(0, torch.where(kappa < 0, z.shape[0], kappa))
 
 
 def pool_leaves(h: Tensor, kappa: Tensor, num_nodes: int) -> Tensor:
@@ -26,12 +28,16 @@ def pool_leaves(h: Tensor, kappa: Tensor, num_nodes: int) -> Tensor:
     >>> pool_leaves(torch.tensor([[9.0], [2.0], [1.0], [4.0]]), torch.tensor([-1, 1, 0, 1]), 2).flatten().tolist()
     [1.0, 3.0]
     """
-    slots = _slots(kappa, num_nodes)
-    total = h.new_zeros(num_nodes + 1, *h.shape[1:]).index_add(0, slots, h)[:num_nodes]
-    count = h.new_zeros(num_nodes + 1).index_add(0, slots, h.new_ones(h.shape[0]))[:num_nodes]
-    return total / count.clamp(min=1).view(-1, *[1] * (h.dim() - 1))
+    return ScatterMap(pooling(kappa, num_nodes, h.dtype))(h)
 
 
-def _slots(kappa: Tensor, num_nodes: int) -> Tensor:
-    """The graph node of a leaf, and one place past the last for all bags: no shape depends on what the tensor holds."""
-    return torch.where(kappa < 0, num_nodes, kappa)
+def pooling(kappa: Tensor, num_nodes: int, dtype: torch.dtype) -> Coefficients:
+    """The map of `pool_leaves`; no shape depends on what the tensor holds, so a bag is an entry of zero.
+
+    Shapes: kappa :math:`(N)`
+    """
+    leaf = (kappa >= 0).to(dtype)
+    node = kappa.clamp(min=0)
+    count = leaf.new_zeros(num_nodes).index_add(0, node, leaf)
+    value = leaf / count.clamp(min=1)[node]
+    return Coefficients(node, torch.arange(kappa.shape[0], device=kappa.device), value, (num_nodes, kappa.shape[0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -52,13 +53,46 @@ class RunLinear(nn.Module):
 
     def multiply(self, h: Tensor) -> Tensor:
         """The product alone, without the bias."""
-        if self.runs is None:
-            return h @ self.weight
-        if h.dim() == 2:  # one product with the weights of all runs side by side
-            side_by_side = self.weight.transpose(0, 1).reshape(self.in_channels, -1)
-            return (h @ side_by_side).view(-1, self.runs, self.out_channels)
-        return torch.einsum("nrf,rfo->nro", h, self.weight)
+        return product(h, self.weight)
 
     def extra_repr(self) -> str:
         bias = self.bias is not None
         return f"{self.in_channels}, {self.out_channels}, runs={self.runs}, bias={bias}, glorot={self.glorot}"
+
+
+def product(h: Tensor, weight: Tensor) -> Tensor:
+    """States times the weights of one run, or of each run times its own.
+
+    Shapes: h :math:`(N, F)`, weight :math:`(F, O)` → :math:`(N, O)`; h :math:`(N, F)`, which may be sparse, or
+    :math:`(N, R, F)`, weight :math:`(R, F, O)` → :math:`(N, R, O)`
+    """
+    if weight.dim() == 2:
+        return h @ weight
+    runs, size, out = weight.shape
+    if h.dim() == 2:  # one product with the weights of all runs side by side
+        return (h @ weight.transpose(0, 1).reshape(size, -1)).view(-1, runs, out)
+    if runs == 1:
+        return (h.squeeze(1) @ weight[0]).unsqueeze(1)
+    result: Tensor = _RunProduct.apply(h, weight)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _RunProduct(torch.autograd.Function):
+    """A product for each run, read from and written to states that lie node by node without a copy."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(h, weight)
+        out = h.new_empty(*h.shape[:2], weight.shape[2])
+        torch.bmm(h.transpose(0, 1), weight, out=out.transpose(0, 1))
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        h, weight = ctx.saved_tensors
+        by_run = grad.transpose(0, 1)
+        of_h = None
+        if ctx.needs_input_grad[0]:
+            of_h = torch.empty_like(h)
+            torch.bmm(by_run, weight.transpose(1, 2), out=of_h.transpose(0, 1))
+        return of_h, torch.bmm(h.permute(1, 2, 0), by_run)

@@ -3,26 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Literal, TypeAlias, cast
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuraltrees.errors import InputError
-from neuraltrees.nn.convolution import Convolution, Edges
+from neuraltrees.nn.convolution import RELATIONS, Convolution
+from neuraltrees.nn.dropout import Coins, Dropout
 from neuraltrees.nn.foreign import Foreign
 from neuraltrees.nn.gat import GAT
 from neuraltrees.nn.gcn import GCN
 from neuraltrees.nn.gin import GIN
-from neuraltrees.nn.leaves import lift_to_leaves, pool_leaves
+from neuraltrees.nn.leaves import lift_to_leaves, pooling
+from neuraltrees.nn.links import Links
+from neuraltrees.nn.maps import MakeMap, Map, ScatterMap, SparseMap
+from neuraltrees.nn.norm import RunBatchNorm
 from neuraltrees.nn.readout import Readout
 from neuraltrees.nn.sage import SAGE
+from neuraltrees.nn.unroll import unroll
 
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
 CONVS: dict[str, type[Convolution]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "gin": GIN}
 
 
-class Rounds(nn.Module):
+@dataclass(frozen=True)
+class Plan:
+    """The rounds of a network on one graph or H-tree, made once and used in every step.
+
+    Args:
+        rounds: what each convolution was bound to.
+        copies: how many nodes each state between two rounds stands for; None where every state is one node.
+        pool: from the states after the last round to graph nodes; None where the last round did it.
+        states: how many states are computed in every round.
+        lift: kappa, where features have to be copied to the leaves first, for convolutions that are not ours.
+    """
+
+    rounds: tuple[Any, ...]
+    copies: tuple[Tensor | None, ...]
+    pool: Map | None
+    states: tuple[int, ...]
+    lift: Tensor | None = None
+
+    def __repr__(self) -> str:
+        return f"Plan(states={self.states})"
+
+
+class Network(nn.Module):
     """T rounds of AGG with activation and dropout between them, then a readout per node type or none.
 
     Args:
@@ -34,6 +64,7 @@ class Rounds(nn.Module):
         dropout: share of the states dropped in training.
         readout: a linear layer per node type after the last round; if false, the last round maps to the classes itself.
         heads: heads of GAT, concatenated in all rounds but the last, which averages them.
+        relations: separate weights for messages of every edge type: root-root, child → parent, parent → child.
         runs: train this many independent networks at once; states then have the shape (N, R, F).
     """
 
@@ -50,6 +81,7 @@ class Rounds(nn.Module):
         *,
         readout: bool = True,
         heads: int = 6,
+        relations: bool = False,
         runs: int | None = None,
     ) -> None:
         super().__init__()
@@ -60,28 +92,30 @@ class Rounds(nn.Module):
             raise InputError("Expected a number of classes without a readout; got one for each node type.")
         if isinstance(conv, str) and conv not in CONVS:
             raise InputError(f"Expected conv out of {', '.join(CONVS)} or a PyG convolution class; got {conv!r}.")
-        if not isinstance(conv, str) and runs is not None:
+        if not isinstance(conv, str) and (runs is not None or relations):
             raise InputError(
-                "Expected a convolution by name for several runs at once; got a PyG class. Leave runs out."
+                "Expected a convolution by name for several runs at once or for relations; got a PyG class. "
+                "Leave runs and relations out."
             )
         last = hidden_channels if isinstance(out_channels, Mapping) or readout else out_channels
         repeat = heads if conv == "gat" else 1
         sizes = [in_channels] + [hidden_channels * repeat] * (num_layers - 1)
         outs = [hidden_channels] * (num_layers - 1) + [last]
         self.activation = F.elu if conv == "gat" else F.relu
-        self.dropout, self.runs = dropout, runs
+        self.runs, self.relations = runs, relations
+        kinds = RELATIONS if relations else 1
         self.convs = nn.ModuleList()
         for i, (size, out) in enumerate(zip(sizes, outs, strict=True)):
             if not isinstance(conv, str):
                 self.convs.append(Foreign(conv, size, out))
             elif conv == "gat":
-                self.convs.append(GAT(size, out, runs, heads, concat=i < num_layers - 1, dropout=dropout))
+                concat = i < num_layers - 1
+                self.convs.append(GAT(size, out, runs, kinds, heads=heads, concat=concat, dropout=dropout))
             else:
-                self.convs.append(CONVS[conv](size, out, runs))
-        # Features of a run are features of the norm: every run has its own statistics.
-        normed = hidden_channels * (runs or 1)
+                self.convs.append(CONVS[conv](size, out, runs, kinds))
         norms = num_layers - 1 if conv == "gin" else 0
-        self.norms = nn.ModuleList(nn.BatchNorm1d(normed) for _ in range(norms))
+        self.norms = nn.ModuleList(RunBatchNorm(hidden_channels, runs) for _ in range(norms))
+        self.drops = nn.ModuleList(Dropout(dropout) for _ in range(num_layers if readout else num_layers - 1))
         self.readout = Readout(hidden_channels, out_channels, runs) if readout else None
 
     def reset_parameters(self) -> None:
@@ -89,43 +123,73 @@ class Rounds(nn.Module):
         for module in [*self.convs, *self.norms, *([self.readout] if self.readout else [])]:
             cast(Convolution, module).reset_parameters()
 
-    def transform(self, x: Tensor) -> Tensor:
-        """The linear step of the first round."""
-        return cast(Convolution, self.convs[0]).transform(x)
+    def set_coins(self, coins: Coins | None) -> None:
+        """Lets every run draw its dropout from a seed of its own; None for torch's generator."""
+        for place, module in enumerate(module for module in self.modules() if isinstance(module, Dropout)):
+            module.coins, module.place = coins, place
 
-    def aggregate(self, z: Tensor, edges: Edges) -> Tensor:
-        """All rounds, from the states after the first linear step to those after the last round."""
-        h = cast(Convolution, self.convs[0]).propagate(z, edges)
-        for i, conv in enumerate(list(self.convs)[1:]):
-            if self.norms:
-                h = self.norms[i](h.flatten(1)).view_as(h)
-            h = conv(self._activate(h), edges)
-        return h
+    def run(self, x: Tensor, plan: Plan, node_type: Tensor | None = None) -> Tensor:
+        """Logits of every graph node, on a graph or tree that was planned before.
 
-    def read(self, h: Tensor, node_type: Tensor | None) -> Tensor:
-        """Logits from the states of graph nodes."""
-        return h if self.readout is None else self.readout(self._activate(h), node_type)
+        Shapes: x :math:`(n, F)` or :math:`(n, R, F)`, node_type :math:`(n)` → :math:`(n, C)` or :math:`(n, R, C)`
+        """
+        h = x if plan.lift is None else lift_to_leaves(x, plan.lift)
+        for i, (conv, bound) in enumerate(zip(self.convs, plan.rounds, strict=True)):
+            if i > 0:
+                h = self.norms[i - 1](h, plan.copies[i - 1]) if self.norms else h
+                h = self.drops[i - 1](self.activation(h))
+            h = conv(h, bound)
+        h = h if plan.pool is None else plan.pool(h)
+        return h if self.readout is None else self.readout(self.drops[-1](self.activation(h)), node_type)
 
-    def _activate(self, h: Tensor) -> Tensor:
-        return F.dropout(self.activation(h), self.dropout, self.training)
+    @property
+    def _dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
+    def _sparse_map(self) -> MakeMap:
+        like = next(self.parameters())
+        return partial(SparseMap, dtype=like.dtype, device=like.device)
+
+    def _on_edges(self, edge_index: Tensor, num_nodes: int, relation: Tensor | None, make: MakeMap) -> Plan:
+        links = Links.of_edges(edge_index, num_nodes, self._relation(relation), self._dtype)
+        rounds = tuple(cast(Convolution, conv).bind(links, make) for conv in self.convs)
+        return Plan(rounds, (None,) * len(rounds), None, (num_nodes,) * len(rounds))
+
+    def _relation(self, edge_type: Tensor | None) -> Tensor | None:
+        if self.relations and edge_type is None:
+            raise InputError("Expected edge_type, since messages of every type have weights of their own; got none.")
+        return edge_type if self.relations else None
 
 
-class NeuralTree(Rounds):
+class NeuralTree(Network):
     """Message passing on the H-tree of a graph.
 
     States start at the features on leaves and at zero on bags; after T rounds the mean over the leaves of a graph node
     is its state.
 
-    >>> import torch, neuraltrees as nt
+    >>> import neuraltrees as nt
     >>> tree = nt.build_htree(nt.Graph([[0, 1, 2], [1, 2, 0]]))
     >>> model = NeuralTree(in_channels=6, hidden_channels=8, out_channels=4, num_layers=2)
     >>> model(torch.randn(3, 6), tree.edge_index, tree.kappa).shape
+    torch.Size([3, 4])
+
+    Training makes a plan of the tree once, which is exact and much quicker:
+
+    >>> plan = model.plan(tree.edge_index, tree.kappa)
+    >>> model.run(torch.randn(3, 6), plan).shape
     torch.Size([3, 4])
     """
 
     default_layers = 4
 
-    def forward(self, x: Tensor, edge_index: Tensor, kappa: Tensor, node_type: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        kappa: Tensor,
+        node_type: Tensor | None = None,
+        edge_type: Tensor | None = None,
+    ) -> Tensor:
         """Logits of every graph node.
 
         Args:
@@ -133,19 +197,56 @@ class NeuralTree(Rounds):
             edge_index: both directions of the H-tree's edges.
             kappa: graph node of every leaf, -1 for bags.
             node_type: type of every graph node, if there is a readout for each.
+            edge_type: type of every tree edge, with `relations`.
 
         Shapes: x :math:`(n, F)` or :math:`(n, R, F)`, edge_index :math:`(2, E)`, kappa :math:`(N)`,
-        node_type :math:`(n)` → :math:`(n, C)` or :math:`(n, R, C)`
+        node_type :math:`(n)`, edge_type :math:`(E)` → :math:`(n, C)` or :math:`(n, R, C)`
         """
-        z = lift_to_leaves(self.transform(x), kappa)
-        h = self.aggregate(z, Edges(edge_index, kappa.shape[0]))
-        return self.read(pool_leaves(h, kappa, x.shape[0]), node_type)
+        return self.run(x, self._plain(edge_index, kappa, edge_type, x.shape[0]), node_type)
+
+    def _plain(self, edge_index: Tensor, kappa: Tensor, edge_type: Tensor | None, num_nodes: int) -> Plan:
+        """Every tree node a state in every round, without any preparation."""
+        plan = self._on_edges(edge_index, kappa.shape[0], edge_type, ScatterMap)
+        pool = ScatterMap(pooling(kappa, num_nodes, self._dtype))
+        if isinstance(self.convs[0], Foreign):
+            return replace(plan, pool=pool, lift=kappa)
+        links = Links.of_edges(edge_index, kappa.shape[0], self._relation(edge_type), self._dtype)
+        first = cast(Convolution, self.convs[0]).bind(links.from_leaves(kappa, num_nodes), ScatterMap)
+        return replace(plan, rounds=(first, *plan.rounds[1:]), pool=pool)
+
+    def plan(self, edge_index: Tensor, kappa: Tensor, edge_type: Tensor | None = None, merge: bool = True) -> Plan:
+        """Everything about a tree that does not depend on features or weights: its distinct states and their maps.
+
+        Args:
+            edge_index, kappa, edge_type: as for `forward`.
+            merge: compute states that are equal for any weights once a round. Dropout then falls on all of them alike;
+                without merging each tree node has its own.
+        """
+        num_nodes = int(kappa.max()) + 1 if kappa.numel() else 0
+        if isinstance(self.convs[0], Foreign):
+            return self._plain(edge_index, kappa, edge_type, num_nodes)
+        relation = self._relation(edge_type)
+        unrolled = unroll(
+            edge_index.cpu(),
+            kappa.cpu(),
+            num_nodes,
+            len(self.convs),
+            relation=None if relation is None else relation.cpu(),
+            merge=merge,
+            keep_all=len(self.norms) > 0,  # their statistics are over all tree nodes
+        )
+        make, last = self._sparse_map(), cast(Convolution, self.convs[-1])
+        rounds = [
+            cast(Convolution, conv).bind(links, make, unrolled.pool if conv is last and last.pools else None)
+            for conv, links in zip(self.convs, unrolled.rounds, strict=True)
+        ]
+        copies = tuple(each.to(next(self.parameters())) for each in unrolled.copies)
+        return Plan(tuple(rounds), copies, None if last.pools else make(unrolled.pool), unrolled.states)
 
 
-class GNN(Rounds):
+class GNN(Network):
     """The baseline: the same network with messages on the graph itself.
 
-    >>> import torch
     >>> model = GNN(in_channels=6, hidden_channels=8, out_channels=4, num_layers=2, conv="gcn")
     >>> model(torch.randn(3, 6), torch.tensor([[0, 1], [1, 0]])).shape
     torch.Size([3, 4])
@@ -159,5 +260,8 @@ class GNN(Rounds):
         Shapes: x :math:`(n, F)` or :math:`(n, R, F)`, edge_index :math:`(2, E)`, node_type :math:`(n)`
         → :math:`(n, C)` or :math:`(n, R, C)`
         """
-        h = self.aggregate(self.transform(x), Edges(edge_index, x.shape[0]))
-        return self.read(h, node_type)
+        return self.run(x, self._on_edges(edge_index, x.shape[0], None, ScatterMap), node_type)
+
+    def plan(self, edge_index: Tensor, num_nodes: int) -> Plan:
+        """Everything about a graph that does not depend on features or weights."""
+        return self._on_edges(edge_index.cpu(), num_nodes, None, self._sparse_map())

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from neuraltrees.nn.convolution import Convolution, Edges
+from neuraltrees.nn.convolution import Convolution, Term, total
 from neuraltrees.nn.linear import RunLinear
+from neuraltrees.nn.links import Links
+from neuraltrees.nn.maps import Coefficients, MakeMap, ScatterMap
 
 
 class SAGE(Convolution):
-    r""":math:`h'_v = \mathrm{mean}_{u ∈ N(v)} h_u\, W_l + h_v W_r + b`."""
+    r""":math:`h'_v = \mathrm{mean}_{u ∈ N(v)} h_u\, W_l + h_v W_r + b`.
 
-    def __init__(self, in_channels: int, out_channels: int, runs: int | None = None) -> None:
+    With more than one relation, neighbours of each have a :math:`W_l` of their own; the mean is over all of them.
+    """
+
+    pools = True
+
+    def __init__(self, in_channels: int, out_channels: int, runs: int | None = None, relations: int = 1) -> None:
         super().__init__()
-        self.lin_l = RunLinear(in_channels, out_channels, runs)
-        self.lin_r = RunLinear(in_channels, out_channels, runs, bias=False)
-        self.out_channels = out_channels
+        self.neighbours = nn.ModuleList(
+            RunLinear(in_channels, out_channels, runs, bias=False) for _ in range(relations)
+        )
+        self.own = RunLinear(in_channels, out_channels, runs)
 
-    def reset_parameters(self) -> None:
-        self.lin_l.reset_parameters()
-        self.lin_r.reset_parameters()
+    def bind(self, links: Links, make: MakeMap = ScatterMap, pool: Coefficients | None = None) -> list[Term]:
+        share = 1 / links.degree.clamp(min=1)[links.target]
+        several = len(self.neighbours) > 1
+        parts = [links.neighbours(share, kind if several else None) for kind in range(len(self.neighbours))]
+        lins = [*self.neighbours, self.own]
+        return [Term.of(part, lin, make, pool) for part, lin in zip([*parts, links.selves()], lins, strict=True)]
 
-    def transform(self, h: Tensor) -> Tensor:
-        return torch.cat([self.lin_l.multiply(h), self.lin_r(h)], dim=-1)
-
-    def propagate(self, z: Tensor, edges: Edges) -> Tensor:
-        neighbours, own = z[..., : self.out_channels], z[..., self.out_channels :]
-        return self.lin_l.shift(edges.mean(neighbours) + own)
+    def forward(self, h: Tensor, bound: list[Term]) -> Tensor:
+        lins = [*self.neighbours, self.own]
+        return self.own.shift(total(term(h, lin) for term, lin in zip(bound, lins, strict=True)))

@@ -1,0 +1,121 @@
+"""Linear maps between the states of two rounds: sums of few states each, with fixed coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from scipy.sparse import csr_array
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    r"""A matrix by its entries, :math:`A_{row, col} = value`; equal places add up.
+
+    Shapes: row, col and value :math:`(E)`, shape :math:`(M, N)`
+    """
+
+    row: Tensor
+    col: Tensor
+    value: Tensor
+    shape: tuple[int, int]
+
+    def __matmul__(self, other: Coefficients) -> Coefficients:
+        """The product of two maps: first the other, then this one."""
+        left, right = (
+            csr_array((c.value.double().numpy(), (c.row.numpy(), c.col.numpy())), shape=c.shape) for c in (self, other)
+        )
+        product = (left @ right).tocoo()
+        row, col = (torch.from_numpy(index.astype(np.int64)) for index in product.coords)
+        return Coefficients(row, col, torch.from_numpy(product.data), (self.shape[0], other.shape[1]))
+
+    def __add__(self, other: Coefficients) -> Coefficients:
+        """The sum of two maps between the same states."""
+        row, col = torch.cat([self.row, other.row]), torch.cat([self.col, other.col])
+        return Coefficients(row, col, torch.cat([self.value, other.value]), self.shape)
+
+    def without_last_column(self) -> Coefficients:
+        """The same map for states the last of which is zero and left out; no shape depends on what the tensors hold."""
+        last = self.shape[1] - 1
+        outside = self.col == last
+        value = torch.where(outside, 0, self.value)
+        return Coefficients(self.row, torch.where(outside, 0, self.col), value, (self.shape[0], last))
+
+
+class ScatterMap:
+    """A map as it comes, entry by entry: nothing to prepare, and `torch.export` knows all of its operations."""
+
+    def __init__(self, entries: Coefficients) -> None:
+        self.entries, self.shape = entries, entries.shape
+
+    def __call__(self, h: Tensor) -> Tensor:
+        """Shapes: h :math:`(N, *)` → :math:`(M, *)`"""
+        messages = h.index_select(0, self.entries.col)
+        messages = messages * self.entries.value.to(h.dtype).view(-1, *[1] * (h.dim() - 1))
+        return h.new_zeros(self.shape[0], *h.shape[1:]).index_add(0, self.entries.row, messages)
+
+
+class SparseMap:
+    """A map in compressed rows, and its transpose for the gradient: one pass over the states either way.
+
+    >>> double = Coefficients(torch.tensor([0, 1]), torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), (2, 2))
+    >>> SparseMap(double)(torch.tensor([[5.0], [7.0]])).flatten().tolist()
+    [14.0, 21.0]
+    """
+
+    def __init__(self, entries: Coefficients, dtype: torch.dtype = torch.float32, device: Any = None) -> None:
+        used = entries.value != 0
+        row, col, value = entries.row[used], entries.col[used], entries.value[used].to(dtype)
+        self.shape, self.entries = entries.shape, len(row)
+        self._forward = _compressed(row, col, value, entries.shape[0], device)
+        self._backward = _compressed(col, row, value, entries.shape[1], device)
+
+    def __call__(self, h: Tensor) -> Tensor:
+        """Shapes: h :math:`(N, *)` → :math:`(M, *)`"""
+        out: Tensor = _Apply.apply(h, self)  # type: ignore[no-untyped-call]
+        return out
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(shape={self.shape}, entries={self.entries})"
+
+
+Map: TypeAlias = ScatterMap | SparseMap
+MakeMap: TypeAlias = Callable[[Coefficients], Map]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    start: Tensor
+    index: Tensor
+    value: Tensor
+
+    def sums(self, h: Tensor) -> Tensor:
+        if not len(self.start):
+            return h.new_zeros(0, *h.shape[1:])
+        flat = F.embedding_bag(
+            self.index, h.reshape(h.shape[0], -1), self.start, mode="sum", per_sample_weights=self.value
+        )
+        return flat.view(-1, *h.shape[1:])
+
+
+def _compressed(row: Tensor, col: Tensor, value: Tensor, rows: int, device: Any) -> _Rows:
+    order = row.argsort(stable=True)
+    start = torch.zeros(rows, dtype=torch.int64)
+    start[1:] = row.bincount(minlength=rows).cumsum(0)[:-1]
+    return _Rows(start.to(device), col[order].to(device), value[order].to(device))
+
+
+class _Apply(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, map: SparseMap) -> Tensor:
+        ctx.map = map
+        return map._forward.sums(h)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return ctx.map._backward.sums(grad), None

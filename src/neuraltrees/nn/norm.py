@@ -1,0 +1,52 @@
+"""Batch norm for one run or R, over states that stand for several equal ones."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class RunBatchNorm(nn.Module):
+    r""":math:`h' = γ (h - μ) / \sqrt{σ^2 + 10^{-5}} + β`, with mean and variance over the nodes of a batch in training.
+
+    A state that stands for several nodes counts as often. Equal to `torch.nn.BatchNorm1d` where each stands for one;
+    every run has statistics of its own.
+
+    Shapes: h :math:`(N, *, F)`, copies :math:`(N)` → :math:`(N, *, F)`
+    """
+
+    running_mean: Tensor
+    running_var: Tensor
+
+    def __init__(self, channels: int, runs: int | None = None, momentum: float = 0.1) -> None:
+        super().__init__()
+        shape = (channels,) if runs is None else (runs, channels)
+        self.weight, self.bias = nn.Parameter(torch.ones(shape)), nn.Parameter(torch.zeros(shape))
+        self.register_buffer("running_mean", torch.zeros(shape))
+        self.register_buffer("running_var", torch.ones(shape))
+        self.momentum = momentum
+
+    def reset_parameters(self) -> None:
+        for tensor, start in ((self.weight, 1), (self.bias, 0), (self.running_mean, 0), (self.running_var, 1)):
+            nn.init.constant_(tensor, start)
+
+    def forward(self, h: Tensor, copies: Tensor | None = None) -> Tensor:
+        mean, var = self._statistics(h, copies) if self.training else (self.running_mean, self.running_var)
+        scale = self.weight * (var + 1e-5).rsqrt()
+        return h * scale + (self.bias - mean * scale)
+
+    def _statistics(self, h: Tensor, copies: Tensor | None) -> tuple[Tensor, Tensor]:
+        if copies is None:
+            count: Tensor | int = h.shape[0]
+            mean = h.mean(0)
+            var = (h - mean).square().mean(0)
+        else:
+            count = copies.sum()
+            share = copies / count
+            mean = (share @ h.flatten(1)).view_as(self.weight)
+            var = (share @ (h - mean).square().flatten(1)).view_as(self.weight)
+        with torch.no_grad():
+            unbiased = var * (count / (count - 1))
+            self.running_mean.lerp_(mean, self.momentum)
+            self.running_var.lerp_(unbiased, self.momentum)
+        return mean, var
