@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.markup import escape
 
-from neuraltrees.cli import decompose, demo, htree
+from neuraltrees.cli import decompose, demo, htree, predict, train
 from neuraltrees.cli.terminal import errors
 from neuraltrees.errors import NeuralTreesError
 
@@ -19,6 +19,8 @@ app = typer.Typer(
     epilog="Every command explains itself: neuraltrees COMMAND --help.",
 )
 app.command("demo")(demo.demo)
+app.command("train")(train.train)
+app.command("predict")(predict.predict)
 app.command("decompose")(decompose.decompose_file)
 app.command("htree")(htree.htree_of_file)
 

@@ -81,6 +81,24 @@ def random_node_split(num_nodes: int, train: float = 0.7, val: float = 0.1, test
     return _split(num_nodes, order[num_val + num_test :][:num_train], order[:num_val], order[num_val:][:num_test])
 
 
+def random_graph_split(
+    num_nodes: Sequence[int], train: float = 0.7, val: float = 0.1, test: float = 0.2, seed: int = 0
+) -> Split:
+    """Draws whole graphs at random, each with all its nodes; shares and seed as for `random_node_split`.
+
+    Args:
+        num_nodes: how many nodes each graph has.
+        train, val, test: shares of all graphs.
+        seed: the same seed gives the same split.
+
+    >>> random_graph_split([3] * 10)
+    Split(train=21, val=3, test=6)
+    """
+    graphs = random_node_split(len(num_nodes), train, val, test, seed)
+    repeats = torch.tensor(list(num_nodes))
+    return Split(*(mask.repeat_interleave(repeats) for mask in (graphs.train, graphs.val, graphs.test)))
+
+
 def citation_split(
     y: Tensor, train_per_class: int | None = 20, num_val: int = 500, num_test: int = 1000, seed: int = 0
 ) -> Split:

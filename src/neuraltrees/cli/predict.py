@@ -1,0 +1,80 @@
+"""neuraltrees predict: a trained network and graphs in JSON → labels with probabilities."""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from neuraltrees.cli.terminal import output, working
+from neuraltrees.files import write_whole
+
+if TYPE_CHECKING:
+    from neuraltrees.training.bundle import Bundle
+
+
+def predict(
+    bundle: Annotated[Path, typer.Argument(help="A model.safetensors of `neuraltrees train`.")],
+    input: Annotated[Path, typer.Argument(help="Graphs as JSON; see below.")],
+    out: Annotated[Path | None, typer.Option(help="Write the labels as JSON.", show_default=False)] = None,
+    top: Annotated[int, typer.Option(min=1, help="List so many labels of each node.")] = 3,
+    json: Annotated[bool, typer.Option("--json", help="Print the labels as JSON.")] = False,
+) -> None:
+    """Label the nodes of graphs with a trained network.
+
+    A graph is {"nodes": [{"x": [0.1, …], "type": "room", "name": "optional"}, …], "edges": [[0, 1], …]}, where "type"
+    may be left out if there is one node type. The file holds one graph, or {"graphs": [graph, …]}.
+
+    Example: neuraltrees predict neuraltrees-runs/synthetic-neural-tree-sage/model.safetensors scene.json
+    """
+    with working("loading"):
+        from neuraltrees.training.bundle import Bundle
+        from neuraltrees.training.json_graphs import read_graphs
+
+        network = Bundle.load(bundle)
+        graphs, names = read_graphs(input, list(network.labels))
+    with working("predicting"):
+        probabilities = network.predict(graphs)
+        answers = [
+            _answer(network, graph.node_type.tolist(), rows.tolist(), each, top)
+            for graph, rows, each in zip(graphs, probabilities, names, strict=True)
+        ]
+    content = json_format.dumps({"graphs": answers}, indent=1)
+    if out is not None:
+        write_whole(out, content.encode())
+    if json:
+        print(content)
+    else:
+        _show(answers, input, out)
+
+
+def _answer(
+    bundle: Bundle, kinds: list[int], rows: list[list[float]], names: list[str], top: int
+) -> dict[str, list[dict[str, Any]]]:
+    labels = list(bundle.labels.items())
+    nodes = []
+    for kind, row, name in zip(kinds, rows, names, strict=True):
+        of_type, known = labels[kind]
+        ranked = sorted(zip(row, known, strict=False), reverse=True)[:top]
+        best = [{"label": label, "probability": round(probability, 6)} for probability, label in ranked]
+        nodes.append({"name": name, "type": of_type, **best[0], "top": best})
+    return {"nodes": nodes}
+
+
+def _show(answers: list[dict[str, list[dict[str, Any]]]], source: Path, out: Path | None) -> None:
+    for number, answer in enumerate(answers):
+        title = f"Graph {number} of {source.name}" if len(answers) > 1 else f"{source.name}"
+        output.print(title, style="bold", highlight=False)
+        table = Table(box=None, pad_edge=False)
+        for column in ("node", "type", "label", "probability", "then"):
+            table.add_column(column, justify="right" if column == "probability" else "left")
+        for node in answer["nodes"]:
+            others = ", ".join(f"{each['label']} {100 * each['probability']:.0f} %" for each in node["top"][1:])
+            probability = f"{100 * node['probability']:.1f} %"
+            table.add_row(node["name"], node["type"], node["label"], probability, others)
+        output.print(table)
+    if out is not None:
+        output.print(f"Written to {out}", highlight=False)

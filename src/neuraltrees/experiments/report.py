@@ -1,0 +1,224 @@
+"""The report of the demo: what was trained and how well, as one HTML page that needs no other file."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from neuraltrees.errors import InputError
+from neuraltrees.experiments.report_figures import (
+    CONVOLUTIONS,
+    LOOKS,
+    accuracy_bars,
+    confusion_matrix,
+    house_style,
+    htree_alone,
+    inline_svg,
+    learning_curves,
+)
+from neuraltrees.files import PathLike, write_whole
+from neuraltrees.htree.drawing import draw
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from neuraltrees.decomposition import TreeDecomposition
+    from neuraltrees.graph import Graph
+    from neuraltrees.htree import HTree
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One network and its runs.
+
+    Args:
+        network: "neural tree" or "GNN".
+        conv: "gcn", "sage", "gat" or "gin".
+        test: test accuracy of each run, from 0 to 1.
+        val: validation accuracy of each run.
+        loss_curve: training loss of each epoch, the mean over the runs.
+        val_curve: validation accuracy of each epoch, the mean over the runs.
+        seconds: time the training took.
+    """
+
+    network: str
+    conv: str
+    test: tuple[float, ...]
+    val: tuple[float, ...]
+    loss_curve: tuple[float, ...]
+    val_curve: tuple[float, ...]
+    seconds: float
+
+    @property
+    def accuracy(self) -> float:
+        """Mean test accuracy over the runs."""
+        return statistics.fmean(self.test)
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation of the test accuracy over the runs; one run has none."""
+        return statistics.stdev(self.test) if len(self.test) > 1 else None
+
+    @property
+    def val_accuracy(self) -> float:
+        """Mean validation accuracy over the runs."""
+        return statistics.fmean(self.val)
+
+    @property
+    def name(self) -> str:
+        return f"{self.network} with {CONVOLUTIONS[self.conv]}"
+
+
+@dataclass(frozen=True)
+class DemoReport:
+    """What the page of the demo shows.
+
+    Args:
+        title: heading of the page.
+        facts: how the numbers came about, such as the seed and the command.
+        graph: the scene that is drawn, with its `decomposition` and its `htree`.
+        names: the label names of its nodes.
+        trained: the networks that are compared.
+        optimum: accuracy of the exact posterior on the test nodes.
+        features_only: accuracy of the best guess from a node's own features alone.
+        confusion: counts of shape (C, C), rows true and columns predicted, of the best network on the test objects.
+        confusion_names: the names of its C classes.
+    """
+
+    title: str
+    facts: Mapping[str, str]
+    graph: Graph
+    names: Sequence[str]
+    decomposition: TreeDecomposition
+    htree: HTree
+    trained: Sequence[Trained]
+    optimum: float
+    features_only: float
+    confusion: Tensor
+    confusion_names: Sequence[str]
+
+
+def write_report(report: DemoReport, path: PathLike) -> None:
+    """Write the page whole or not at all; equal reports give equal bytes."""
+    _check(report)
+    write_whole(path, _page(report).encode())
+
+
+def _page(report: DemoReport) -> str:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"percent": _percent, "points": _points}
+    source = resources.files("neuraltrees.experiments").joinpath("report.html.jinja").read_text("utf-8")
+    by_conv = {
+        CONVOLUTIONS[conv]: sorted(
+            (t for t in report.trained if t.conv == conv), key=lambda t: [*LOOKS].index(t.network)
+        )
+        for conv in dict.fromkeys(t.conv for t in report.trained)
+    }
+    with house_style():
+        figures = _figures(report, by_conv)
+    return environment.from_string(source).render(
+        report=report,
+        by_conv=by_conv,
+        convolutions=CONVOLUTIONS,
+        best=max(report.trained, key=lambda t: t.accuracy),
+        best_of={
+            network: max(mine, key=lambda t: t.accuracy)
+            for network in LOOKS
+            if (mine := [t for t in report.trained if t.network == network])
+        },
+        unseen=int(report.confusion[:, report.confusion.sum(1) == 0].sum()),
+        **figures,
+    )
+
+
+def _figures(report: DemoReport, by_conv: Mapping[str, Sequence[Trained]]) -> dict[str, Markup | list[Markup]]:
+    said = "; ".join(f"{t.name} {_percent(t.accuracy)} %" for t in report.trained)
+    bars = accuracy_bars(report.trained, report.optimum, report.features_only)
+    curves = [
+        inline_svg(
+            learning_curves(mine, report.trained),
+            f"curves-{place}",
+            f"{conv} by epoch: validation accuracy and training loss. At the last epoch, "
+            + "; ".join(f"{t.network} {_percent(t.val_curve[-1])} %, loss {t.loss_curve[-1]:.3g}" for t in mine),
+        )
+        for place, (conv, mine) in enumerate(by_conv.items())
+    ]
+    scene = draw(report.graph, report.decomposition, labels=report.names)
+    htree = htree_alone(report.graph, report.htree, report.names)
+    counts = report.confusion.detach().cpu().double().numpy()
+    confusion = confusion_matrix(counts, report.confusion_names)
+    right = f"{_percent(counts.trace() / counts.sum())} % of {counts.sum():,.0f} predictions are on the diagonal"
+    return {
+        "bars": inline_svg(bars, "bars", f"Bars of test accuracy: {said}"),
+        "curves": curves,
+        "scene": inline_svg(scene, "scene", f"Graph and tree decomposition of a scene: {', '.join(report.names)}"),
+        "htree": inline_svg(htree, "htree", f"Its H-tree: {report.htree.num_nodes} nodes"),
+        "confusion": inline_svg(confusion, "confusion", f"Confusion matrix: {right}"),
+    }
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _points(difference: float) -> str:
+    """A difference of two shares, in points; with its sign, where there is one after rounding."""
+    text = f"{100 * difference:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
+
+
+def _check(report: DemoReport) -> None:
+    if not report.trained:
+        raise InputError("Expected at least one trained network (got none). Train one, then write its report.")
+    for t in report.trained:
+        if t.network not in LOOKS or t.conv not in CONVOLUTIONS:
+            raise InputError(
+                f"Expected a network of {', '.join(LOOKS)} and a convolution of {', '.join(CONVOLUTIONS)} "
+                f"(got {t.network!r} with {t.conv!r}). Leave other networks out."
+            )
+        for what in ("test", "val", "val_curve"):
+            _check_accuracies(f"{what} of the {t.name}", getattr(t, what))
+        if not t.loss_curve or not all(map(math.isfinite, [*t.loss_curve, t.seconds])) or t.seconds < 0:
+            raise InputError(
+                f"Expected a finite loss for each epoch and seconds of 0 or more for the {t.name} "
+                f"(got {t.loss_curve!r} and {t.seconds!r}). If the training diverged, lower its learning rate."
+            )
+    if len({t.name for t in report.trained}) < len(report.trained):
+        raise InputError(
+            f"Expected every network once (got {', '.join(t.name for t in report.trained)}). "
+            f"Put all runs of a network into one Trained."
+        )
+    _check_accuracies("optimum and features_only", (report.optimum, report.features_only))
+    _check_confusion(report.confusion, report.confusion_names)
+    texts = [report.title, *report.facts, *report.facts.values(), *report.names, *report.confusion_names]
+    for text in texts:
+        if not text.isprintable():
+            raise InputError(f"Expected printable texts and names (got {text!r}). Remove its control characters.")
+
+
+def _check_accuracies(what: str, values: Sequence[float]) -> None:
+    if not values or not all(0 <= value <= 1 for value in values):  # NaN compares false
+        raise InputError(
+            f"Expected accuracies from 0 to 1 as the {what} (got {values!r}). "
+            f"Give at least one, divide percentages by 100, and leave failed runs out."
+        )
+
+
+def _check_confusion(counts: Tensor, names: Sequence[str]) -> None:
+    if counts.shape != (len(names), len(names)):
+        raise InputError(
+            f"Expected a confusion matrix of shape {(len(names), len(names))}, one row and one column for each of its "
+            f"names (got {tuple(counts.shape)}). Name its classes in the order of its rows."
+        )
+    if not counts.isfinite().all() or (counts < 0).any() or not counts.any():
+        raise InputError(
+            f"Expected counts of 0 or more, not all 0, in the confusion matrix (got a sum of {counts.sum().item()}). "
+            f"Count the predictions of at least one test node."
+        )

@@ -1,0 +1,209 @@
+"""The figures of the demo's report, as SVG to stand inside an HTML page."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import matplotlib.style
+import numpy as np
+import numpy.typing as npt
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from neuraltrees.htree.drawing import draw
+
+if TYPE_CHECKING:
+    from neuraltrees.experiments.report import Trained
+    from neuraltrees.graph import Graph
+    from neuraltrees.htree import HTree
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a network looks: hatch, marker and dashes tell the two apart where colours do not print."""
+
+    color: str
+    hatch: str
+    marker: str
+    dashes: str
+
+
+# Blue and vermilion of Okabe and Ito, which people of every colour vision tell apart.
+LOOKS = {"GNN": Look("#0072B2", "", "o", "--"), "neural tree": Look("#D55E00", "///", "s", "-")}
+CONVOLUTIONS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "gin": "GIN"}
+INK, GREY, GRID = "#15202b", "#5b6672", "#e3e7ec"
+BLUES = LinearSegmentedColormap.from_list("share", ["#ffffff", "#9ecae8", "#0072B2", "#00395c"])
+# On top of matplotlib's defaults, not of the user's own settings; texts stay texts, to be searched and read aloud.
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "neuraltrees",
+    "text.parse_math": False,
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 9.5,
+    "ytick.labelsize": 9,
+    "legend.frameon": False,
+    "hatch.linewidth": 0.8,
+}
+FOOT = 11  # of a bar, in per cent: room for a number
+SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Figures are made and written within it; afterwards matplotlib is as it was."""
+    with matplotlib.style.context(["default", STYLE]):
+        yield
+
+
+def inline_svg(figure: Figure, name: str, label: str) -> Markup:
+    """A figure as an element of HTML, described by `label`; its ids begin with `name`, so that figures do not clash.
+
+    It shrinks with its box down to a size that is still legible; beyond that the box has to scroll.
+    """
+    file = io.BytesIO()
+    figure.savefig(file, format="svg", bbox_inches="tight", pad_inches=0.05)
+    root = ElementTree.fromstring(file.getvalue())
+    for parent in list(root.iter()):
+        # The metadata say the date and name the web; the style sheet would hold for the whole page.
+        for child in [c for c in parent if c.tag in (f"{SVG}metadata", f"{SVG}style")]:
+            parent.remove(child)
+    for element in root.iter():
+        # HTML knows the namespaces of its inline SVG by itself.
+        element.tag = element.tag.removeprefix(SVG)
+        for key, value in list(element.attrib.items()):
+            if key == "id":
+                element.set("id", f"{name}-{value}")
+            elif key == f"{XLINK}href":
+                del element.attrib[key]
+                element.set("href", value.replace("#", f"#{name}-", 1))
+            else:
+                element.set(key, value.replace("url(#", f"url(#{name}-"))
+    width = float(root.attrib.pop("width").removesuffix("pt")) * 96 / 72
+    del root.attrib["height"]
+    root.attrib |= {"id": name, "role": "img", "aria-label": label, "style": f"--natural: {width:.0f}px"}
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def accuracy_bars(trained: Sequence[Trained], optimum: float, features_only: float) -> Figure:
+    """Test accuracy of the networks, side by side for each convolution, between its two bounds."""
+    figure = Figure((4.8, 3.9), layout="constrained")
+    axes = figure.subplots()
+    convs = list(dict.fromkeys(t.conv for t in trained))
+    networks = [network for network in LOOKS if any(t.network == network for t in trained)]
+    width = 0.88 / len(networks)
+    for place, network in enumerate(networks):
+        mine, look = [t for t in trained if t.network == network], LOOKS[network]
+        x = [convs.index(t.conv) + (place - (len(networks) - 1) / 2) * width for t in mine]
+        y = [100 * t.accuracy for t in mine]
+        axes.bar(x, y, 0.94 * width, color=look.color, hatch=look.hatch, edgecolor="white", lw=0, label=network)
+        for left, height, t in zip(x, y, mine, strict=True):
+            if t.spread is not None:
+                axes.errorbar(left, height, 100 * t.spread, color=INK, lw=1.2, capsize=3.5)
+            # At the foot of the bar no line and no whisker crosses the number; a bar too low has it above.
+            inside = height > FOOT
+            axes.bar(left, FOOT if inside else 0, 0.94 * width, color=look.color)
+            at, color = (FOOT / 2, "white") if inside else (height + FOOT / 2, INK)
+            axes.text(left, at, f"{height:.1f}", color=color, size=8.5, ha="center", va="center_baseline")
+    # The upper of two lines is named above it and the lower below, which keeps the names apart.
+    bounds = [("optimum", optimum, (0, (6, 2))), ("features\nonly", features_only, (0, (2, 2)))]
+    for (text, value, dashes), align in zip(sorted(bounds, key=lambda b: -b[1]), ("bottom", "top"), strict=True):
+        axes.axhline(100 * value, color=INK, lw=1.2, ls=dashes)
+        beside = axes.get_yaxis_transform()
+        axes.text(1.01, 100 * value, f"{text} {100 * value:.1f}", transform=beside, va=align, size=9)
+    axes.set(xlim=(-0.52, len(convs) - 0.48), ylim=(0, 100), ylabel="test accuracy (%)")
+    axes.set_xticks(range(len(convs)), [CONVOLUTIONS[conv] for conv in convs])
+    axes.tick_params(axis="x", length=0)
+    figure.legend(loc="outside upper left", ncols=2)
+    return figure
+
+
+def learning_curves(trained: Sequence[Trained], everyone: Sequence[Trained]) -> Figure:
+    """Validation accuracy above, loss below, of one convolution's networks; the axes are the same for everyone."""
+    figure = Figure((3.3, 3.9), layout="constrained")
+    accuracy, loss = figure.subplots(2, sharex=True)
+    for t in trained:
+        look = LOOKS[t.network]
+        for axes, curve, scale in [(accuracy, t.val_curve, 100), (loss, t.loss_curve, 1)]:
+            epochs = range(1, len(curve) + 1)
+            line = {"color": look.color, "marker": look.marker, "ls": look.dashes, "lw": 1.5, "ms": 4.5}
+            axes.plot(epochs, scale * np.array(curve), markevery=-(-len(curve) // 7), label=t.network, **line)
+    _share_range(accuracy, [100 * value for t in everyone for value in t.val_curve])
+    _share_range(loss, [value for t in everyone for value in t.loss_curve])
+    accuracy.set_title(CONVOLUTIONS[trained[0].conv])
+    accuracy.set_ylabel("validation accuracy (%)")
+    loss.set(ylabel="training loss", xlabel="epoch")
+    loss.set_xlim(0, max(len(t.loss_curve) for t in everyone) + 1)
+    loss.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
+    loss.legend(loc="upper right", borderaxespad=0)  # a loss falls, so this corner is empty
+    figure.align_ylabels()
+    return figure
+
+
+def _share_range(axes: Axes, values: list[float]) -> None:
+    margin = 0.06 * (max(values) - min(values)) or 0.05 * abs(max(values)) or 1
+    axes.set_ylim(min(values) - margin, max(values) + margin)
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+
+
+def htree_alone(graph: Graph, htree: HTree, names: Sequence[str]) -> Figure:
+    """The H-tree without its graph, because it may be far wider."""
+    figure = draw(graph, None, htree, labels=names)
+    figure.axes[0].remove()
+    return figure
+
+
+def confusion_matrix(counts: npt.NDArray[np.float64], names: Sequence[str]) -> Figure:
+    """The share of each true class, a row, that is predicted as each class, a column; the most frequent class first.
+
+    Classes without a test node are left out. Shares are in per cent, and not written where they round to 0.
+    """
+    total = counts.sum(1)
+    shown = np.argsort(-total, kind="stable")[: np.count_nonzero(total)]
+    shares = 100 * counts[np.ix_(shown, shown)] / total[shown, None]
+    columns = [_shortened(names[i]) for i in shown]
+    rows = [f"{name} ({total[i]:,.0f})" for name, i in zip(columns, shown, strict=True)]
+    side = 0.31 * len(shown)
+    figure = Figure((side + 2.2, side + 1.7), layout="constrained")
+    axes = figure.subplots()
+    axes.pcolormesh(shares, cmap=BLUES, vmin=0, vmax=100, edgecolors=GRID, linewidth=0.5)
+    for (row, column), share in np.ndenumerate(shares):
+        if share >= 0.5:
+            color = "white" if share > 60 else INK  # whichever has the greater contrast
+            axes.text(column + 0.5, row + 0.5, f"{share:.0f}", size=8, color=color, ha="center", va="center_baseline")
+    middles = np.arange(len(shown)) + 0.5
+    axes.set_xticks(middles, columns, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(middles, rows)
+    axes.set_xlabel("predicted", labelpad=8)
+    axes.set_ylabel("true (number of test nodes)", labelpad=8)
+    axes.set_aspect("equal")
+    axes.invert_yaxis()
+    axes.tick_params(length=0)
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    return figure
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= 24 else name[:23].rstrip() + "…"

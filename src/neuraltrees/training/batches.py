@@ -1,0 +1,87 @@
+"""Batches of whole graphs: every tree is planned once and computed once an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from neuraltrees.data import HTreeData
+from neuraltrees.nn import GNN, NeuralTree
+from neuraltrees.nn.models import Network, Plan
+from neuraltrees.training.task import Task, concatenated, type_of
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Some graphs, ready for a network.
+
+    Args:
+        nodes: their nodes, by their place among those of all graphs.
+        x, y, node_type: features, labels and types of these nodes.
+        plan: the rounds of the network on them.
+
+    Shapes: nodes, y and node_type :math:`(n)`, x :math:`(n, F)`
+    """
+
+    nodes: Tensor
+    x: Tensor
+    y: Tensor
+    node_type: Tensor
+    plan: Plan
+
+
+def divide(task: Task, count: int) -> list[list[int]]:
+    """The graphs of every batch: equal in number of graphs and alike in number of nodes.
+
+    The batches stay the same for a whole training, in an order that changes; so their trees are planned once.
+    """
+    sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
+    batches: list[list[int]] = [[] for _ in range(min(count, len(sizes)))]
+    by_size = sizes.argsort(stable=True, descending=True).tolist()
+    for turn, start in enumerate(range(0, len(by_size), len(batches))):
+        order = by_size[start : start + len(batches)]
+        for batch, graph in zip(batches, order if turn % 2 == 0 else reversed(order), strict=False):
+            batch.append(graph)
+    return [sorted(batch) for batch in batches]
+
+
+def portion(graphs: Sequence[Data], network: Network, merge: bool, nodes: Tensor, device: torch.device) -> Portion:
+    """Graphs joined into one, with the network's plan of it."""
+    joined = graphs[0] if len(graphs) == 1 else Batch.from_data_list([_bare(graph) for graph in graphs])
+    if isinstance(network, NeuralTree):
+        tree = cast(HTreeData, joined).htree
+        plan = network.plan(tree.edge_index, tree.kappa, tree.edge_type, merge=merge)
+    else:
+        plan = cast(GNN, network).plan(joined.edge_index, joined.num_nodes)
+    y = torch.cat([graph.y for graph in graphs]) if "y" in graphs[0] else torch.zeros(len(nodes), dtype=torch.int64)
+    kinds = torch.cat([type_of(graph) for graph in graphs])
+    x = concatenated(graphs)
+    return Portion(nodes.to(device), x.to(device), y.to(device), kinds.to(device), plan)
+
+
+def portions(task: Task, network: Network, merge: bool, count: int, device: torch.device) -> list[Portion]:
+    """The batches of a task, each planned for the network."""
+    if isinstance(network, NeuralTree):
+        task = task.with_trees()
+    sizes = [graph.num_nodes for graph in task.graphs]
+    places = torch.arange(sum(sizes)).split_with_sizes(sizes)
+    return [
+        portion([task.graphs[i] for i in batch], network, merge, torch.cat([places[i] for i in batch]), device)
+        for batch in divide(task, count)
+    ]
+
+
+def _bare(graph: Data) -> Data:
+    """The graph and its tree alone: sparse features do not batch, and all else is joined by hand."""
+    bare = copy(graph) if isinstance(graph, HTreeData) else Data(edge_index=graph.edge_index)
+    bare.num_nodes = graph.num_nodes
+    for name in list(bare.keys()):
+        if name not in ("edge_index", "num_nodes") and not name.startswith("tree_"):
+            del bare[name]
+    return bare

@@ -1,0 +1,82 @@
+"""Checkpoints: the state of a training in one file, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from neuraltrees.errors import InputError
+from neuraltrees.files import read_whole, write_whole
+
+FORMAT = "neuraltrees-checkpoint-1"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The file that a training is kept in, and what tells this training from others.
+
+    Args:
+        path: a `.safetensors` file.
+        identity: names and values that must be the same for a training to go on.
+    """
+
+    path: Path
+    identity: dict[str, object]
+
+    def save(self, state: dict[str, Tensor]) -> None:
+        """Replaces the last state by this one."""
+        save_tensors(self.path, state, {"format": FORMAT, "identity": self.identity})
+
+    def load(self) -> dict[str, Tensor]:
+        """The last state; `InputError` if the file is broken, or another training's."""
+        state, about = load_tensors(self.path, FORMAT, "checkpoint")
+        theirs = about.get("identity")
+        found = theirs if isinstance(theirs, dict) else {}
+        ours = json.loads(json.dumps(self.identity))
+        differ = [name for name in ours.keys() | found.keys() if ours.get(name) != found.get(name)]
+        if differ:
+            name = sorted(differ)[0]
+            raise InputError(
+                f"Expected {self.path} to hold this training, with {name} = {ours.get(name)!r}; "
+                f"got {found.get(name)!r}. Train into another folder, or leave --resume out to start again."
+            )
+        return state
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, object]) -> None:
+    """Tensors and JSON in one safetensors file, with a checksum."""
+    about = about | {"checksum": _checksum(tensors)}
+    content = safetensors.torch.save(tensors, {"about": json.dumps(about)})
+    write_whole(path, content)
+
+
+def load_tensors(path: Path, form: str, what: str) -> tuple[dict[str, Tensor], dict[str, object]]:
+    """The tensors and the JSON of a file; anything but a whole file of that form raises `InputError`."""
+    content = read_whole(path)
+    try:
+        tensors = safetensors.torch.load(content)
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        about = json.loads(header.get("__metadata__", {}).get("about", "{}"))
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"Expected {path} to be a {what} of neuraltrees; got a broken file: {error}.") from None
+    if not isinstance(about, dict) or about.get("format") != form:
+        raise InputError(f"Expected {path} to be a {what} of neuraltrees; got a file of another kind.")
+    if about.get("checksum") != _checksum(tensors):
+        raise InputError(f"Expected {path} to be a whole {what}; its content does not match its checksum.")
+    return tensors, about
+
+
+def _checksum(tensors: dict[str, Tensor]) -> str:
+    digest = sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().tobytes() if tensor.numel() else b"")
+    return digest.hexdigest()

@@ -1,0 +1,85 @@
+"""Graphs as JSON, for programs that know nothing of PyG."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from torch_geometric.data import Data
+
+from neuraltrees.errors import InputError
+from neuraltrees.files import PathLike, read_whole
+
+
+class JsonNode(BaseModel):
+    """A node: its features, and its type and name if it has any."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    x: list[float]
+    type: str | None = None
+    name: str | None = None
+
+
+class JsonGraph(BaseModel):
+    """Nodes, and edges as pairs of their numbers from 0."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    nodes: list[JsonNode] = Field(min_length=1)
+    edges: list[list[int]]
+
+
+def read_graphs(path: PathLike, types: Sequence[str]) -> tuple[list[Data], list[list[str]]]:
+    """The graphs of a file with `node_type` set, and the names of their nodes.
+
+    Args:
+        path: one graph, or several under "graphs"; `.gz` and `.xz` are unpacked.
+        types: the node types, in their order.
+    """
+    try:
+        content = json.loads(read_whole(path))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"Expected {path} to be a JSON file; got: {error}.") from None
+    several = isinstance(content, dict) and "graphs" in content
+    listed = content["graphs"] if several else [content]
+    if not isinstance(listed, list) or not listed:
+        raise InputError(f"Expected {path} to hold a graph, or a list under 'graphs'; got {type(listed).__name__}.")
+    graphs, names = [], []
+    for number, each in enumerate(listed):
+        place = f"{path}, graph {number}" if several else f"{path}"
+        try:
+            graph = JsonGraph.model_validate(each)
+        except ValidationError as error:
+            detail = error.errors()[0]
+            where = ".".join(map(str, detail["loc"])) or "graph"
+            raise InputError(f"{place}: expected {where}: {detail['msg']}; got {detail['input']!r:.80}.") from None
+        graphs.append(_data(graph, types, place))
+        names.append([node.name or str(i) for i, node in enumerate(graph.nodes)])
+    return graphs, names
+
+
+def _data(graph: JsonGraph, types: Sequence[str], place: str) -> Data:
+    sizes = {len(node.x) for node in graph.nodes}
+    if len(sizes) > 1:
+        raise InputError(f"{place}: expected as many features for every node; got {sorted(sizes)}.")
+    kinds = []
+    for number, node in enumerate(graph.nodes):
+        if node.type is None and len(types) == 1:
+            kinds.append(0)
+        elif node.type in types:
+            kinds.append(types.index(node.type))
+        else:
+            raise InputError(f"{place}: expected node {number} of type {' or '.join(types)}; got {node.type!r}.")
+    wrong = next((pair for pair in graph.edges if len(pair) != 2), None)
+    if wrong is not None:
+        raise InputError(f"{place}: expected edges as pairs of node numbers; got {wrong}.")
+    edge_index = torch.tensor(graph.edges, dtype=torch.int64).reshape(-1, 2).t().contiguous()
+    # Whoever writes an edge once means both directions; an H-tree does not mind, a GNN would.
+    both = torch.cat([edge_index, edge_index.flip(0)], 1)
+    return Data(
+        x=torch.tensor([node.x for node in graph.nodes], dtype=torch.float32),
+        edge_index=torch.unique(both, dim=1),
+        node_type=torch.tensor(kinds),
+        num_nodes=len(kinds),
+    )
