@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+# Two threads that share a busy core wait for each other most of the time, and these tensors are small.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # `tests.oracle` is imported from the repository's root, wherever pytest was started.
 ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:

@@ -87,11 +87,13 @@ class _Mask(torch.autograd.Function):
         return torch.ops.aten.native_dropout_backward(grad, keep, ctx.scale), None, None
 
 
-def _mixed(number: Tensor, multipliers: tuple[int, int], shift: int) -> Tensor:
-    """A bijection of integers after which every bit depends on all; shifts keep the sign, which mixes as well."""
+def _mixed(number: Tensor, multipliers: tuple[int, ...], shift: int) -> Tensor:
+    """A bijection of integers after which the highest bits depend on all."""
+    bits = 8 * number.element_size()
     for multiplier in multipliers:
-        number = number * multiplier
-        number ^= number >> shift
+        # A shift of a negative number brings in ones, which would wipe out its sign.
+        shifted = (number >> shift).bitwise_and_(2 ** (bits - shift) - 1)
+        number = shifted.bitwise_xor_(number).mul_(multiplier)
     return number
 
 

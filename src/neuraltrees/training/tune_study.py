@@ -31,6 +31,12 @@ def has_study(folder: PathLike) -> bool:
     return any((Path(folder) / name).exists() for name in (SUBJECT, DATABASE))
 
 
+def stored_grid(folder: PathLike) -> dict[str, Any]:
+    """The values that the study in a folder tries, by name."""
+    subject = _read_subject(Path(folder))
+    return {name: subject[f"grid.{name}"] for name in Grid.model_fields if f"grid.{name}" in subject}
+
+
 def subject_of(
     task: Task, runs: Sequence[Run], network: NetworkSpec, training: TrainingSpec, grid: Grid, device: str
 ) -> dict[str, Any]:
@@ -142,12 +148,16 @@ def _opened(folder: Path, subject: Mapping[str, Any]) -> Iterator[optuna.storage
         storage.engine.dispose()
 
 
-def _check_subject(folder: Path, subject: Mapping[str, Any]) -> None:
+def _read_subject(folder: Path) -> dict[str, Any]:
     try:
         found = json.loads(read_whole(folder / SUBJECT))
     except ValueError as error:
         raise InputError(f"Expected {folder / SUBJECT} to be JSON; got: {error}. Choose another folder.") from None
-    found = found if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else {}
+
+
+def _check_subject(folder: Path, subject: Mapping[str, Any]) -> None:
+    found = _read_subject(folder)
     differing = [
         name if name in ("task", "runs") else f"{name} ({found.get(name)} there, {subject.get(name)} here)"
         for name in dict.fromkeys([*subject, *found])

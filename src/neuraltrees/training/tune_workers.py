@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import os
-import pickle
 import signal
 import threading
 import time
@@ -128,12 +128,14 @@ class Workers:
                 theirs.close()
                 self.pipes[mine] = process
                 fresh.append(mine)
-        # As plain bytes: torch would move every tensor to a shared file, of which a process may have 1024 open. They
-        # follow when all processes have started, because sending waits until the other side has imported torch.
-        job = pickle.dumps(self.job) if fresh else b""
+        # As bytes: given to a process, every tensor would become an open file of its own, and a system allows about
+        # 1,000. They follow when all processes have started, as sending waits until the other side has imported torch.
+        job = io.BytesIO()
+        if fresh:
+            torch.save(self.job, job)  # graphs cut out of one tensor share it, where pickle would repeat it
         for pipe in fresh:
             try:
-                pipe.send_bytes(job)
+                pipe.send_bytes(job.getbuffer())
             except OSError:
                 raise self._lost(pipe) from None
 
@@ -173,7 +175,7 @@ def _work(pipe: Connection) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     try:
-        job: Job = pickle.loads(pipe.recv_bytes())
+        job: Job = torch.load(io.BytesIO(pipe.recv_bytes()), weights_only=False)  # from our own parent
         while True:
             pipe.send(job.attempt(pipe.recv()))
     except (EOFError, OSError):

@@ -1,0 +1,134 @@
+"""Checkpoints and bundles: read back as written, refused when broken or foreign, never half there."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+
+import neuraltrees as nt
+from neuraltrees.training import Bundle, Problem, fit
+from neuraltrees.training.checkpoint import Checkpoint
+from tests.training.tasks import QUICK, SMALL, small_runs, small_task
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    task, mean, std = small_task().standardised()
+    return Problem(task, small_runs(task, [0, 1]), mean, std)
+
+
+@pytest.fixture(scope="module")
+def bundle(problem: Problem) -> Bundle:
+    return Bundle.of(fit(problem.task, SMALL, QUICK, problem.runs), problem, SMALL)
+
+
+class TestCheckpoint:
+    state = {"a": torch.arange(3), "b": torch.tensor(1.5, dtype=torch.float64)}  # noqa: RUF012
+
+    def test_comes_back(self, tmp_path: Path) -> None:
+        checkpoint = Checkpoint(tmp_path / "c.safetensors", {"seed": 1})
+        checkpoint.save(self.state)
+        loaded = checkpoint.load()
+        assert loaded.keys() == self.state.keys()
+        assert all(torch.equal(loaded[name], value) for name, value in self.state.items())
+
+    def test_another_training_is_named(self, tmp_path: Path) -> None:
+        Checkpoint(tmp_path / "c.safetensors", {"seed": 1}).save(self.state)
+        with pytest.raises(nt.InputError, match="with seed = 2; got 1"):
+            Checkpoint(tmp_path / "c.safetensors", {"seed": 2}).load()
+
+    @pytest.mark.parametrize("cut", [0, 4, 60, -1])
+    def test_a_cut_file_is_refused(self, tmp_path: Path, cut: int) -> None:
+        checkpoint = Checkpoint(tmp_path / "c.safetensors", {})
+        checkpoint.save(self.state)
+        checkpoint.path.write_bytes(checkpoint.path.read_bytes()[:cut])
+        with pytest.raises(nt.InputError, match=r"Expected .* to be a checkpoint of neuraltrees"):
+            checkpoint.load()
+
+    def test_a_changed_byte_is_found(self, tmp_path: Path) -> None:
+        checkpoint = Checkpoint(tmp_path / "c.safetensors", {})
+        checkpoint.save(self.state)
+        content = bytearray(checkpoint.path.read_bytes())
+        content[-3] ^= 1
+        checkpoint.path.write_bytes(bytes(content))
+        with pytest.raises(nt.InputError, match="does not match its checksum"):
+            checkpoint.load()
+
+    def test_a_pickle_that_runs_code_is_not_run(self, tmp_path: Path) -> None:
+        class Trap:
+            def __reduce__(self) -> object:
+                return Path.touch, (tmp_path / "trapped",)
+
+        path = tmp_path / "c.safetensors"
+        path.write_bytes(pickle.dumps(Trap()))
+        with pytest.raises(nt.InputError, match="to be a checkpoint of neuraltrees"):
+            Checkpoint(path, {}).load()
+        with pytest.raises(nt.InputError, match="to be a bundle of neuraltrees"):
+            Bundle.load(path)
+        assert not (tmp_path / "trapped").exists()
+
+    def test_what_was_saved_before_stays(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        checkpoint = Checkpoint(tmp_path / "c.safetensors", {})
+        checkpoint.save(self.state)
+        monkeypatch.setattr("os.fsync", lambda handle: (_ for _ in ()).throw(OSError("disk full")))
+        with pytest.raises(OSError, match="disk full"):
+            checkpoint.save({"a": torch.zeros(3), "b": torch.tensor(0.0)})
+        monkeypatch.undo()
+        assert torch.equal(checkpoint.load()["a"], torch.arange(3))
+        assert [path.name for path in tmp_path.iterdir()] == ["c.safetensors"]
+
+
+class TestBundle:
+    def test_predicts_what_training_measured(self, bundle: Bundle, problem: Problem) -> None:
+        """On the unscaled graphs: the bundle scales them itself."""
+        run = bundle.facts["run"]
+        probabilities = torch.cat(bundle.predict(small_task().graphs))
+        correct = probabilities.argmax(1) == problem.task.y
+        split = problem.runs[run].split
+        assert correct[split.test].float().mean().item() == pytest.approx(bundle.facts["test accuracy"])
+        assert correct[split.val].float().mean().item() == pytest.approx(bundle.facts["validation accuracy"])
+        torch.testing.assert_close(probabilities.sum(1), torch.ones(problem.task.num_nodes))
+        assert (probabilities[problem.task.node_type == 0, 2] == 0).all()
+
+    def test_comes_back(self, bundle: Bundle, tmp_path: Path) -> None:
+        bundle.save(tmp_path / "m.safetensors")
+        loaded = Bundle.load(tmp_path / "m.safetensors")
+        assert loaded.labels == {"first": ["no", "yes"], "other": ["none", "one", "both"]}
+        assert (loaded.network, loaded.facts) == (bundle.network, bundle.facts)
+        graphs = small_task().graphs
+        for ours, theirs in zip(bundle.predict(graphs), loaded.predict(graphs), strict=True):
+            assert torch.equal(ours, theirs)
+
+    def test_a_graph_alone_is_as_good_as_among_others(self, bundle: Bundle) -> None:
+        graphs = small_task().graphs
+        torch.testing.assert_close(bundle.predict(graphs)[4], bundle.predict([graphs[4]])[0])
+
+    def test_bad_graphs(self, bundle: Bundle) -> None:
+        graph = small_task().graphs[0].clone()
+        graph.x = graph.x[:, :3]
+        with pytest.raises(nt.InputError, match="Graph 0: Expected 5 features a node; got 3"):
+            bundle.predict([graph])
+        assert bundle.predict([]) == []
+
+    def test_a_checkpoint_is_no_bundle(self, tmp_path: Path) -> None:
+        Checkpoint(tmp_path / "c.safetensors", {}).save({"a": torch.ones(1)})
+        with pytest.raises(nt.InputError, match="to be a bundle of neuraltrees; got a file of another kind"):
+            Bundle.load(tmp_path / "c.safetensors")
+
+    def test_weights_of_another_shape(self, bundle: Bundle, tmp_path: Path) -> None:
+        path = tmp_path / "m.safetensors"
+        bundle.save(path)
+        content = path.read_bytes()
+        size = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8 : 8 + size])
+        about = json.loads(header["__metadata__"]["about"])
+        about["network"]["hidden"] = 16
+        header["__metadata__"]["about"] = json.dumps(about)
+        changed = json.dumps(header).encode()
+        path.write_bytes(len(changed).to_bytes(8, "little") + changed + content[8 + size :])
+        with pytest.raises(nt.InputError, match="got a broken one"):
+            Bundle.load(path)
