@@ -24,7 +24,7 @@ MODELS = pytest.mark.parametrize("model", ["neural-tree", "gnn"])
 @MODELS
 def test_runs_at_once_equal_runs_one_by_one(conv: str, model: str) -> None:
     task = small_task()
-    spec = SMALL.model_copy(update={"conv": conv, "model": model, "dropout": 0.3})
+    spec = SMALL.replace(conv=conv, model=model, dropout=0.3)
     runs = small_runs(task, [3, 1, 8])
     together = fit(task, spec, QUICK, runs)
     for number, run in enumerate(runs):
@@ -38,7 +38,7 @@ def test_runs_at_once_equal_runs_one_by_one(conv: str, model: str) -> None:
 def test_equals_a_plain_loop(conv: str) -> None:
     """Without dropout, whose tosses differ: stock Adam, cross entropy and step decay on the plain formulation."""
     task = small_task().with_trees()
-    spec = SMALL.model_copy(update={"conv": conv, "dropout": 0.0})
+    spec = SMALL.replace(conv=conv, dropout=0.0)
     training = TrainingSpec(epochs=6, batches=1, lr=0.02, weight_decay=1e-2, decay_every=2, decay=0.5)
     (run,) = small_runs(task, [5])
     fitted = fit(task, spec, training, [run])
@@ -128,7 +128,7 @@ def test_training_goes_on_from_a_state_as_if_never_broken() -> None:
 def test_a_state_of_another_training_is_refused() -> None:
     task = small_task()
     runs = small_runs(task, [0])
-    other = Trainer(task, SMALL.model_copy(update={"hidden": 4}), QUICK, runs)
+    other = Trainer(task, SMALL.replace(hidden=4), QUICK, runs)
     other.train()
     with pytest.raises(nt.InputError, match="Expected the state of this very training; got another"):
         Trainer(task, SMALL, QUICK, runs).restore(other.state())
@@ -159,8 +159,8 @@ def test_batches_are_alike_and_hold_every_graph_once() -> None:
 def test_merging_equal_states_can_be_turned_off() -> None:
     task = small_task()
     runs = small_runs(task, [0])
-    spec = SMALL.model_copy(update={"dropout": 0.0})
-    merged, plain = fit(task, spec, QUICK, runs), fit(task, spec.model_copy(update={"merge": False}), QUICK, runs)
+    spec = SMALL.replace(dropout=0.0)
+    merged, plain = fit(task, spec, QUICK, runs), fit(task, spec.replace(merge=False), QUICK, runs)
     torch.testing.assert_close(merged.loss_curve, plain.loss_curve, atol=1e-5, rtol=0)
 
 

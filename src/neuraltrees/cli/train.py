@@ -11,11 +11,11 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from neuraltrees.cli.options import with_fields
+from neuraltrees.cli.options import with_options
 from neuraltrees.cli.terminal import errors, output, working
 from neuraltrees.errors import InputError
 from neuraltrees.files import write_whole
-from neuraltrees.training.config import TrainConfig, load_config
+from neuraltrees.training.config import DataSpec, TrainConfig, load_config
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from neuraltrees.training.problem import Problem
 
 
-@with_fields(TrainConfig, {"Network": NetworkSpec, "Training": TrainingSpec})
+@with_options(TrainConfig, {"Data and runs": DataSpec, "Network": NetworkSpec, "Training": TrainingSpec})
 def train(
     config: Annotated[Path | None, typer.Option(help="YAML file of the values below.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for what comes out.", show_default=False)] = None,
@@ -87,7 +87,7 @@ def _prepare(config: TrainConfig, problem: Problem, files: RunFolder, resume: bo
     from neuraltrees.training.engine import Trainer
 
     trainer = Trainer(problem.task, config.network, config.training, problem.runs, config.device)
-    identity = config.model_dump(exclude={"device", "data_root"}) | {"data": problem.task.fingerprint()}
+    identity = config.replace(device="cpu", data_root=None).as_dict() | {"data": problem.task.fingerprint()}
     checkpoint = Checkpoint(files.checkpoint, identity)
     if resume and files.checkpoint.exists():
         trainer.restore(checkpoint.load())
@@ -95,7 +95,7 @@ def _prepare(config: TrainConfig, problem: Problem, files: RunFolder, resume: bo
     if not files.config.exists():
         import yaml
 
-        write_whole(files.config, yaml.safe_dump(config.model_dump(), sort_keys=False).encode())
+        write_whole(files.config, yaml.safe_dump(config.as_dict(), sort_keys=False).encode())
     return trainer, lambda: checkpoint.save(trainer.state())
 
 
@@ -156,7 +156,7 @@ def _result(config: TrainConfig, fitted: Fitted) -> dict[str, Any]:
         )
     ]
     versions = {"neuraltrees": neuraltrees.__version__, "torch": torch.__version__}
-    return {"config": config.model_dump(), "runs": runs, "seconds": round(fitted.seconds, 3), "versions": versions}
+    return {"config": config.as_dict(), "runs": runs, "seconds": round(fitted.seconds, 3), "versions": versions}
 
 
 def _finish(files: RunFolder, config: TrainConfig, problem: Problem, fitted: Fitted, result: dict[str, Any]) -> None:

@@ -68,7 +68,7 @@ class Bundle:
         """Writes a `.safetensors` file, whole or not at all."""
         about = {
             "format": FORMAT,
-            "network": self.network.model_dump(),
+            "network": self.network.as_dict(),
             "labels": self.labels,
             "num_features": self.num_features,
             "max_treewidth": self.max_treewidth,

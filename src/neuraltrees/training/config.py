@@ -3,46 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 import yaml
-from pydantic import Field
 
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, read_whole
-from neuraltrees.training.spec import NetworkSpec, Share, TrainingSpec
+from neuraltrees.training.spec import NetworkSpec, Spec, TrainingSpec, option
 
 DatasetName: TypeAlias = Literal["synthetic", "stanford3dsg", "cora", "citeseer", "pubmed"]
 SCENES, CITATIONS = ("synthetic", "stanford3dsg"), ("cora", "citeseer", "pubmed")
 
 
-class TrainConfig(NetworkSpec, TrainingSpec):
-    """Everything that decides the outcome of a training."""
+@dataclass(frozen=True)
+class DataSpec(Spec):
+    """What to train on, how often and where."""
 
-    dataset: DatasetName = Field("synthetic", description="What to train on.")
-    runs: int = Field(1, ge=1, description="Independent runs, trained at once.")
-    seed: int = Field(0, ge=0, description="Run r has the seed SEED + r, for its split, weights and dropout.")
-    device: str = Field("cpu", description="cpu or cuda.")
-    data_root: str | None = Field(None, description="The folder of the datasets.")
-    standardise: bool = Field(False, description="Scale every feature to mean 0 and standard deviation 1.")
-    train_share: Share = Field(0.7, gt=0, description="Share of the nodes (synthetic: of the scenes) to train on.")
-    scenes: int = Field(500, ge=3, description="synthetic: number of scenes.")
-    coupling: float = Field(1.0, ge=0, description="synthetic: how much neighbouring objects tell of each other.")
-    edges: Literal["symmetric", "stored"] = Field(
-        "symmetric", description="stanford3dsg, GNN: both directions of every edge, or as stored in the file."
+    dataset: DatasetName = option("synthetic", "What to train on.")
+    runs: int = option(1, "Independent runs, trained at once.", ge=1)
+    seed: int = option(0, "Run r has the seed SEED + r, for its split, weights and dropout.", ge=0)
+    device: str = option("cpu", "cpu or cuda.")
+    data_root: str | None = option(None, "The folder of the datasets.")
+    standardise: bool = option(False, "Scale every feature to mean 0 and standard deviation 1.")
+    train_share: float = option(0.7, "Share of the nodes (synthetic: of the scenes) to train on.", gt=0, lt=1)
+    scenes: int = option(500, "synthetic: number of scenes.", ge=10)
+    coupling: float = option(1.0, "synthetic: how much neighbouring objects tell of each other.", ge=0, le=10)
+    edges: Literal["symmetric", "stored"] = option(
+        "symmetric", "stanford3dsg, GNN: both directions of every edge, or as stored in the file."
     )
-    max_treewidth: int | None = Field(None, ge=1, description="Bound k of the treewidth of sampled subgraphs.")
-    train_per_class: int | None = Field(
-        None, ge=1, description="Citation networks: training nodes a class; by default all that remain."
+    max_treewidth: int | None = option(None, "Bound k of the treewidth of sampled subgraphs.", ge=1)
+    train_per_class: int | None = option(
+        None, "Citation networks: training nodes a class; by default all that remain.", ge=1
     )
+
+
+@dataclass(frozen=True)
+class TrainConfig(TrainingSpec, NetworkSpec, DataSpec):
+    """Everything that decides the outcome of a training, in one flat list of names."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  a file with an unknown name is refused
 
     @property
     def network(self) -> NetworkSpec:
-        return NetworkSpec(**{name: getattr(self, name) for name in NetworkSpec.model_fields})
+        return NetworkSpec(**{each.name: getattr(self, each.name) for each in fields(NetworkSpec)})
 
     @property
     def training(self) -> TrainingSpec:
-        return TrainingSpec(**{name: getattr(self, name) for name in TrainingSpec.model_fields})
+        return TrainingSpec(**{each.name: getattr(self, each.name) for each in fields(TrainingSpec)})
 
 
 # Hidden size, rounds, L2 regularisation and learning rate as tuned in the paper for scene graphs.
@@ -87,9 +95,26 @@ def load_config(path: PathLike | None = None, overrides: Mapping[str, object] | 
     """
     given = {} if path is None else _read(path)
     given |= {name: value for name, value in (overrides or {}).items() if value is not None}
-    # Checks the three names that the preset depends on, and the rest with it.
-    plain = TrainConfig(**given)
-    return TrainConfig(**(preset(plain.dataset, plain.model, plain.conv) | given))
+    plain = _checked(given)
+    return _checked(preset(plain.dataset, plain.model, plain.conv) | given)
+
+
+def _checked(given: Mapping[str, object]) -> TrainConfig:
+    """The values as they are meant ("64" in a file is a number), or an `InputError` that names the first wrong one."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(TrainConfig).validate_python(given)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        if not detail["loc"]:  # one of our own rules, already in words
+            raise InputError(detail["msg"].removeprefix("Value error, ")) from None
+        name = str(detail["loc"][0])
+        if name not in (each.name for each in fields(TrainConfig)):
+            names = ", ".join(each.name for each in fields(TrainConfig))
+            raise InputError(f"Expected no other names than {names}; got {name!r}.") from None
+        rule = detail["msg"].removeprefix("Input should be ").removesuffix(", unable to parse string as an integer")
+        raise InputError(f"Expected {name} to be {rule}; got {detail['input']!r}.") from None
 
 
 def _read(path: PathLike) -> dict[str, Any]:

@@ -132,7 +132,11 @@ class Trainer:
         self.train_mask, self.val_mask, self.test_mask = masks
         self.lr = torch.tensor(training.lr, device=self.device)
         self.optimiser = torch.optim.Adam(
-            self.network.parameters(), lr=self.lr, weight_decay=training.weight_decay, fused=True
+            self.network.parameters(),
+            lr=self.lr,
+            weight_decay=training.weight_decay,
+            fused=True,
+            capturable=self.device.type == "cuda",
         )
         self.best = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
         self.correct = torch.zeros(task.num_nodes, count, device=self.device)

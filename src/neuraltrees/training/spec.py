@@ -1,10 +1,11 @@
-"""What to train and how: two small value objects, checked when they are made."""
+"""What to train and how: small value objects, checked when they are made."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields, replace
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args, get_type_hints
 
 from neuraltrees.errors import InputError
 
@@ -12,21 +13,42 @@ if TYPE_CHECKING:
     from neuraltrees.nn.models import Network
 
 ModelName: TypeAlias = Literal["neural-tree", "gnn"]
-Share = Annotated[float, Field(ge=0, lt=1)]
+ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
+
+_RULES: dict[str, tuple[str, Callable[[float, float], bool]]] = {
+    "ge": ("at least", lambda value, limit: value >= limit),
+    "gt": ("above", lambda value, limit: value > limit),
+    "le": ("at most", lambda value, limit: value <= limit),
+    "lt": ("below", lambda value, limit: value < limit),
+}
 
 
-class Spec(BaseModel):
-    """A value object; an unknown name or a value out of range raises `InputError`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
-
-    def __init__(self, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise InputError(_in_words(error, type(self))) from None
+def option(default: Any, help: str, **limits: float) -> Any:
+    """A field with a line of help and limits such as `ge=1` (at least), `gt` (above), `le` (at most), `lt` (below)."""
+    return field(default=default, metadata={"help": help, "limits": limits})
 
 
+class Spec:
+    """A frozen value object whose fields are options; a value that breaks a rule raises `InputError`."""
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
+            rule = _broken_rule(value, hints[each.name], each.metadata["limits"])
+            if rule is not None:
+                raise InputError(f"Expected {each.name} {rule}; got {value!r}.")
+
+    def replace(self, **changes: Any) -> Self:
+        """The same but for some values."""
+        return replace(self, **changes)  # type: ignore[type-var]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All values by name."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
+
+
+@dataclass(frozen=True)
 class NetworkSpec(Spec):
     """A network, but for the sizes that the data gives.
 
@@ -34,18 +56,18 @@ class NetworkSpec(Spec):
     2
     >>> NetworkSpec(conv="cnn")
     Traceback (most recent call last):
-    neuraltrees.errors.InputError: Expected conv: 'gcn', 'sage', 'gat' or 'gin'; got 'cnn'.
+    neuraltrees.errors.InputError: Expected conv out of gcn, sage, gat, gin; got 'cnn'.
     """
 
-    model: ModelName = Field("neural-tree", description="Messages on the H-tree, or on the graph itself.")
-    conv: Literal["gcn", "sage", "gat", "gin"] = Field("sage", description="The convolution.")
-    hidden: int = Field(128, ge=1, description="Size of the states; of one head for GAT.")
-    layers: int = Field(4, ge=1, description="Rounds of messages T.")
-    dropout: Share = Field(0.25, description="Share of the states dropped in training.")
-    heads: int = Field(6, ge=1, description="Heads of GAT.")
-    readout: bool = Field(True, description="A linear layer per node type after the last round.")
-    relations: bool = Field(False, description="Separate weights for root-root, upward and downward messages.")
-    merge: bool = Field(True, description="Compute equal states of an H-tree once; dropout is then shared by them.")
+    model: ModelName = option("neural-tree", "Messages on the H-tree, or on the graph itself.")
+    conv: ConvName = option("sage", "The convolution.")
+    hidden: int = option(128, "Size of the states; of one head for GAT.", ge=1)
+    layers: int = option(4, "Rounds of messages T.", ge=1)
+    dropout: float = option(0.25, "Share of the states dropped in training.", ge=0, lt=1)
+    heads: int = option(6, "Heads of GAT.", ge=1)
+    readout: bool = option(True, "A linear layer per node type after the last round.")
+    relations: bool = option(False, "Separate weights for root-root, upward and downward messages.")
+    merge: bool = option(True, "Compute equal states of an H-tree once; dropout is then shared by them.")
 
     def build(self, in_channels: int, classes: dict[str, int], runs: int | None = None) -> Network:
         """The network for so many features and classes."""
@@ -66,30 +88,32 @@ class NetworkSpec(Spec):
         )
 
 
+@dataclass(frozen=True)
 class TrainingSpec(Spec):
     """How a network is trained: Adam on the cross entropy, the weights of the best validation accuracy are kept."""
 
-    epochs: int = Field(1000, ge=1, description="Passes over all training nodes.")
-    lr: float = Field(0.005, gt=0, description="Learning rate of Adam.")
-    weight_decay: float = Field(1e-3, ge=0, description="L2 regularisation.")
-    decay_every: int | None = Field(
-        None, ge=1, description="Multiply the learning rate by `decay` every so many epochs."
-    )
-    decay: float = Field(0.5, gt=0, le=1, description="The factor of the step decay.")
-    patience: int | None = Field(
-        None, ge=1, description="Stop a run after so many epochs without a better validation accuracy."
-    )
-    batches: int = Field(16, ge=1, description="Steps an epoch: the graphs are divided among so many batches.")
+    epochs: int = option(1000, "Passes over all training nodes.", ge=1)
+    lr: float = option(0.005, "Learning rate of Adam.", gt=0)
+    weight_decay: float = option(1e-3, "L2 regularisation.", ge=0)
+    decay_every: int | None = option(None, "Multiply the learning rate by `decay` every so many epochs.", ge=1)
+    decay: float = option(0.5, "The factor of the step decay.", gt=0, le=1)
+    patience: int | None = option(None, "Stop a run after so many epochs without a better validation accuracy.", ge=1)
+    batches: int = option(16, "Steps an epoch: the graphs are divided among so many batches.", ge=1)
 
 
-def _in_words(error: ValidationError, spec: type[Spec]) -> str:
-    """Every broken rule of a value object in one line."""
-    parts = []
-    for detail in error.errors():
-        name = ".".join(map(str, detail["loc"])) or spec.__name__
-        if detail["type"] == "extra_forbidden":
-            parts.append(f"Expected one of {', '.join(spec.model_fields)}; got the unknown name {name!r}.")
-        else:
-            rule = detail["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-            parts.append(f"Expected {name}: {rule}; got {detail['input']!r}.")
-    return " ".join(parts)
+def _broken_rule(value: Any, hint: Any, limits: dict[str, float]) -> str | None:
+    """What was expected of a value that is not of its type or outside its limits; None if it is fine."""
+    allowed = get_args(hint) or (hint,)
+    if value is None and NoneType in allowed:
+        return None
+    if all(isinstance(each, str) for each in allowed):
+        return None if value in allowed else f"out of {', '.join(allowed)}"
+    kind = next(each for each in allowed if each is not NoneType)
+    fits = isinstance(value, (int, float) if kind is float else kind) and (kind is bool or not isinstance(value, bool))
+    if not fits or value != value:
+        return f"to be {({int: 'an integer', float: 'a number', bool: 'true or false', str: 'a text'})[kind]}"
+    for name, limit in limits.items():
+        words, holds = _RULES[name]
+        if not holds(value, limit):
+            return f"to be {words} {limit:g}"
+    return None

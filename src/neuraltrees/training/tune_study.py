@@ -34,7 +34,7 @@ def has_study(folder: PathLike) -> bool:
 def stored_grid(folder: PathLike) -> dict[str, Any]:
     """The values that the study in a folder tries, by name."""
     subject = _read_subject(Path(folder))
-    return {name: subject[f"grid.{name}"] for name in Grid.model_fields if f"grid.{name}" in subject}
+    return {name: subject[f"grid.{name}"] for name in Grid().values() if f"grid.{name}" in subject}
 
 
 def subject_of(
@@ -47,9 +47,8 @@ def subject_of(
         for mask in (run.split.train, run.split.val, run.split.test):
             digest.update(mask.numpy().tobytes())
     subject: dict[str, Any] = {"task": task.fingerprint(), "runs": digest.hexdigest(), "device": device}
-    tuned = Grid.model_fields
     for part, spec in (("network", network), ("training", training)):
-        subject |= {f"{part}.{name}": value for name, value in spec.model_dump().items() if name not in tuned}
+        subject |= {f"{part}.{name}": value for name, value in asdict(spec).items() if name not in grid.values()}
     return subject | {f"grid.{name}": list(values) for name, values in grid.values().items()}
 
 
