@@ -12,13 +12,15 @@ import torch
 import neuraltrees as nt
 from neuraltrees.training import Bundle, Problem, fit
 from neuraltrees.training.checkpoint import Checkpoint
+from neuraltrees.training.scaling import Scaling
 from tests.training.tasks import QUICK, SMALL, small_runs, small_task
 
 
 @pytest.fixture(scope="module")
 def problem() -> Problem:
-    task, mean, std = small_task().standardised()
-    return Problem(task, small_runs(task, [0, 1]), mean, std)
+    scaling = Scaling.fit(small_task().graphs)
+    task = scaling.apply_all(small_task())
+    return Problem(task, small_runs(task, [0, 1]), scaling)
 
 
 @pytest.fixture(scope="module")

@@ -77,15 +77,6 @@ def test_trees_are_built_once() -> None:
     assert [graph.htree.num_graph_nodes for graph in task.graphs[:3]] == [3, 4, 5]
 
 
-def test_standardised() -> None:
-    task = small_task()
-    scaled, mean, std = task.standardised()
-    x = torch.cat([graph.x for graph in scaled.graphs])
-    torch.testing.assert_close(x.mean(0), torch.zeros(5), atol=1e-6, rtol=0)
-    torch.testing.assert_close(x.std(0), torch.ones(5))
-    torch.testing.assert_close(scaled.graphs[0].x * std + mean, task.graphs[0].x)
-
-
 def test_fingerprints_tell_tasks_apart() -> None:
     graphs = paths(3)
     same = Task(paths(3), LABELS).fingerprint()

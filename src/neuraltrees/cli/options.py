@@ -18,8 +18,8 @@ def with_options(
     """Gives a command an option for every field of the value object; those not given are None.
 
     The command takes them as keyword arguments beside its own, and the help shows those of each part of the value
-    object in a panel of their own. What a field allows is checked when the value object is made, so that flags and files are
-    held to the same rules.
+    object in a panel of their own. What a field allows is checked when the value object is made, so that flags and
+    files are held to the same rules.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

@@ -18,6 +18,7 @@ from neuraltrees.training.batches import portion
 from neuraltrees.training.checkpoint import load_tensors, save_tensors
 from neuraltrees.training.engine import Fitted
 from neuraltrees.training.problem import Problem
+from neuraltrees.training.scaling import AS_THEY_ARE, Scaling
 from neuraltrees.training.spec import NetworkSpec
 from neuraltrees.training.task import check_graph
 
@@ -33,7 +34,7 @@ class Bundle:
         labels: names of the labels of each node type.
         num_features: features of a node.
         weights: its parameters and statistics.
-        mean, std: features are shifted and scaled by these first, if given.
+        scaling: how features are scaled first.
         max_treewidth, seed: how H-trees are built.
         facts: where it comes from, such as its accuracies.
     """
@@ -42,8 +43,7 @@ class Bundle:
     labels: dict[str, list[str]]
     num_features: int
     weights: dict[str, Tensor]
-    mean: Tensor | None = None
-    std: Tensor | None = None
+    scaling: Scaling = AS_THEY_ARE
     max_treewidth: int | None = None
     seed: int = 0
     facts: dict[str, Any] | None = None
@@ -61,8 +61,7 @@ class Bundle:
             "test accuracy": float(fitted.test[run]),
             "best epoch": int(fitted.best_epoch[run]),
         }
-        scale = (problem.mean, problem.std)
-        return cls(network, labels, task.num_features, weights, *scale, task.max_treewidth, task.seed, facts)
+        return cls(network, labels, task.num_features, weights, problem.scaling, task.max_treewidth, task.seed, facts)
 
     def save(self, path: PathLike) -> None:
         """Writes a `.safetensors` file, whole or not at all."""
@@ -73,9 +72,11 @@ class Bundle:
             "num_features": self.num_features,
             "max_treewidth": self.max_treewidth,
             "seed": self.seed,
+            "logarithm": self.scaling.logarithm,
             "facts": self.facts,
         }
-        scale = {} if self.mean is None or self.std is None else {"mean": self.mean, "std": self.std}
+        parts = {"mean": self.scaling.mean, "std": self.scaling.std}
+        scale = {name: value for name, value in parts.items() if value is not None}
         weights = {f"weights.{name}": value.contiguous() for name, value in self.weights.items()}
         save_tensors(Path(path), weights | scale, about)
 
@@ -86,15 +87,14 @@ class Bundle:
         weights = {name.removeprefix("weights."): value for name, value in tensors.items() if "." in name}
         try:
             bundle = cls(
-                NetworkSpec(**about["network"]),  # type: ignore[arg-type]
-                about["labels"],  # type: ignore[arg-type]
-                about["num_features"],  # type: ignore[arg-type]
+                NetworkSpec(**about["network"]),
+                about["labels"],
+                about["num_features"],
                 weights,
-                tensors.get("mean"),
-                tensors.get("std"),
-                about["max_treewidth"],  # type: ignore[arg-type]
-                about["seed"],  # type: ignore[arg-type]
-                about["facts"],  # type: ignore[arg-type]
+                Scaling(tuple(about["logarithm"]), tensors.get("mean"), tensors.get("std")),
+                about["max_treewidth"],
+                about["seed"],
+                about["facts"],
             )
             bundle._build()
         except (KeyError, TypeError, AttributeError, RuntimeError) as error:
@@ -116,10 +116,7 @@ class Bundle:
                 check_graph(graph, self.num_features, self.classes, labelled=False)
             except InputError as error:
                 raise InputError(f"Graph {number}: {error}") from None
-            same = graph.clone()
-            if self.mean is not None and self.std is not None:
-                same.x = (graph.x - self.mean) / self.std
-            scaled.append(same)
+            scaled.append(self.scaling.apply(graph))
         if not scaled:
             return []
         if self.network.model == "neural-tree":

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import safetensors
 import safetensors.torch
@@ -57,7 +58,7 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, object
     write_whole(path, content)
 
 
-def load_tensors(path: Path, form: str, what: str) -> tuple[dict[str, Tensor], dict[str, object]]:
+def load_tensors(path: Path, form: str, what: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and the JSON of a file; anything but a whole file of that form raises `InputError`."""
     content = read_whole(path)
     try:

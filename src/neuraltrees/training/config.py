@@ -26,6 +26,7 @@ class DataSpec(Spec):
     device: str = option("cpu", "cpu or cuda.")
     data_root: str | None = option(None, "The folder of the datasets.")
     standardise: bool = option(False, "Scale every feature to mean 0 and standard deviation 1.")
+    log_sizes: bool = option(False, "Scene graphs: sizes of bounding boxes by their logarithm.")
     train_share: float = option(0.7, "Share of the nodes (synthetic: of the scenes) to train on.", gt=0, lt=1)
     scenes: int = option(500, "synthetic: number of scenes.", ge=10)
     coupling: float = option(1.0, "synthetic: how much neighbouring objects tell of each other.", ge=0, le=10)
@@ -80,7 +81,9 @@ def preset(dataset: str, model: str, conv: str) -> dict[str, Any]:
         return common | (attention if conv == "gat" else {"hidden": 16, "dropout": 0.5, "lr": 0.01})
     values = _SCENE_GRAPHS.get((model, conv), (128, 4, 1e-3, 0.005))
     found: dict[str, Any] = dict(zip(("hidden", "layers", "weight_decay", "lr"), values, strict=True))
-    return found | ({"epochs": 200, "standardise": True} if dataset == "synthetic" else {"epochs": 1000})
+    return found | (
+        {"epochs": 200, "standardise": True, "log_sizes": True} if dataset == "synthetic" else {"epochs": 1000}
+    )
 
 
 def load_config(path: PathLike | None = None, overrides: Mapping[str, object] | None = None) -> TrainConfig:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
 from neuraltrees.datasets import CitationNetwork, StanfordSceneGraphs, SyntheticScenes
 from neuraltrees.datasets.splits import citation_split, random_graph_split, random_node_split
-from neuraltrees.errors import InputError
 from neuraltrees.training.config import CITATIONS, TrainConfig
 from neuraltrees.training.engine import Run
+from neuraltrees.training.scaling import AS_THEY_ARE, Scaling
 from neuraltrees.training.task import Task
+
+SIZES = (3, 4, 5)  # the columns of a scene graph's features that hold the size of the bounding box
 
 
 @dataclass(frozen=True)
@@ -22,13 +21,12 @@ class Problem:
     Args:
         task: the graphs.
         runs: seed and split of each run.
-        mean, std: what the features were scaled by, if they were.
+        scaling: how the features were scaled; the task has them scaled already.
     """
 
     task: Task
     runs: list[Run]
-    mean: Tensor | None = None
-    std: Tensor | None = None
+    scaling: Scaling = AS_THEY_ARE
 
 
 def load_problem(config: TrainConfig) -> Problem:
@@ -50,9 +48,6 @@ def load_problem(config: TrainConfig) -> Problem:
         sizes = [graph.num_nodes for graph in task.graphs]
         splits = [random_graph_split(sizes, config.train_share, seed=seed) for seed in seeds]
     problem = Problem(task, [Run(seed, split) for seed, split in zip(seeds, splits, strict=True)])
-    if not config.standardise:
-        return problem
-    if task.graphs[0].x.layout != torch.strided:
-        raise InputError(f"Expected standardise: false for {config.dataset}, whose features are sparse; got true.")
-    task, mean, std = task.standardised()
-    return replace(problem, task=task, mean=mean, std=std)
+    logarithm = SIZES if config.log_sizes else ()
+    scaling = Scaling.fit(task.graphs, logarithm) if config.standardise else Scaling(logarithm)
+    return replace(problem, task=scaling.apply_all(task), scaling=scaling)

@@ -81,18 +81,6 @@ class Task:
             return self
         return replace(self, graphs=attach_htrees(self.graphs, self.max_treewidth, seed=self.seed))
 
-    def standardised(self) -> tuple[Task, Tensor, Tensor]:
-        """The same task with features of mean 0 and standard deviation 1, and what they were before."""
-        x = torch.cat([graph.x for graph in self.graphs])
-        mean, std = x.mean(0), x.std(0)
-        std = torch.where(std > 0, std, 1)
-        graphs = []
-        for graph in self.graphs:
-            scaled = graph.clone()
-            scaled.x = (graph.x - mean) / std
-            graphs.append(scaled)
-        return replace(self, graphs=graphs), mean, std
-
     def check_split(self, split: Split) -> None:
         """Raises `InputError` unless the masks are disjoint parts of this task's nodes, each with a node in it."""
         masks = {"training": split.train, "validation": split.val, "test": split.test}

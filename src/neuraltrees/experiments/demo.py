@@ -1,0 +1,169 @@
+"""The demo: generated scenes, both networks with every convolution, and the best that any method could do."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import get_args
+
+import torch
+from torch import Tensor
+
+from neuraltrees.datasets import SyntheticScenes, random_graph_split
+from neuraltrees.datasets.stanford import OBJECT_LABELS
+from neuraltrees.decomposition import decompose
+from neuraltrees.experiments.report import DemoReport, Trained
+from neuraltrees.graph import Graph
+from neuraltrees.htree import build_htree
+from neuraltrees.training.engine import Fitted, Run, fit
+from neuraltrees.training.problem import SIZES
+from neuraltrees.training.scaling import Scaling
+from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
+from neuraltrees.training.task import Task
+
+NAMES = {"neural-tree": "neural tree", "gnn": "GNN"}
+
+
+@dataclass(frozen=True)
+class DemoSize:
+    """How much the demo does: by default what two cores do in less than a minute."""
+
+    scenes: int = 400
+    coupling: float = 1.0
+    runs: int = 2
+    epochs: int = 25
+    hidden: int = 48
+
+
+def run_demo(
+    size: DemoSize, seed: int = 0, workers: int = 2, on_trained: Callable[[Trained, int, int], None] | None = None
+) -> DemoReport:
+    """Trains a GNN and a neural tree with each of the four convolutions and puts the results beside the optimum.
+
+    Args:
+        size: how much to do.
+        seed: of the scenes, the splits and the runs.
+        workers: processes that train; the result does not depend on it.
+        on_trained: called after each network with it, its number and how many there are.
+    """
+    dataset = SyntheticScenes(size.scenes, size.coupling, seed)
+    task = Task(list(dataset), dataset.labels)
+    task = Scaling.fit(task.graphs, SIZES).apply_all(task).with_trees()
+    sizes = [graph.num_nodes for graph in task.graphs]
+    runs = [Run(seed + run, random_graph_split(sizes, seed=seed + run)) for run in range(size.runs)]
+    specs = _specs(size.hidden)
+    trained: dict[int, Trained] = {}
+    guesses: dict[int, Tensor] = {}
+    # Those that take longest start first.
+    order = sorted(range(len(specs)), key=lambda i: (specs[i].conv != "gat", specs[i].model != "neural-tree"))
+    with ProcessPoolExecutor(min(workers, len(specs)), get_context("spawn"), _one_thread) as pool:
+        pending = {pool.submit(_train, task, specs[i], size.epochs, runs): i for i in order}
+        for done in as_completed(pending):
+            number = pending[done]
+            trained[number], guesses[number] = done.result()
+            if on_trained is not None:
+                on_trained(trained[number], len(trained), len(specs))
+    listed = [trained[number] for number in range(len(specs))]
+    best = max(range(len(specs)), key=lambda i: listed[i].accuracy)
+    posterior, alone = dataset.posterior(), _from_own_features(dataset)
+    confusion = torch.zeros(len(OBJECT_LABELS), len(OBJECT_LABELS))
+    for run, guess in zip(runs, guesses[best].t(), strict=True):
+        nodes = run.split.test & (task.node_type == 1)
+        confusion.index_put_((task.y[nodes], guess[nodes]), torch.tensor(1.0), accumulate=True)
+    scene = _scene_to_draw(dataset)
+    graph = Graph.from_data(dataset[scene])
+    decomposition = decompose(graph, "exact")
+    kinds = list(dataset.labels.values())
+    names = [kinds[int(k)][int(y)] for k, y in zip(dataset[scene].node_type, dataset[scene].y, strict=True)]
+    return DemoReport(
+        title="Neural trees on generated scenes",
+        facts=_facts(size, seed, task.num_nodes),
+        graph=graph,
+        names=names,
+        decomposition=decomposition,
+        htree=build_htree(graph, decomposition),
+        trained=listed,
+        optimum=_mean_accuracy(posterior, task.y, runs),
+        features_only=_mean_accuracy(alone, task.y, runs),
+        confusion=confusion,
+        confusion_names=OBJECT_LABELS,
+    )
+
+
+def _specs(hidden: int) -> list[NetworkSpec]:
+    """Both networks for every convolution, equally large; a GAT of few heads costs as much as the others."""
+    specs = []
+    for conv in get_args(ConvName):
+        for model in get_args(ModelName):
+            size = hidden // 2 if conv == "gat" else hidden
+            specs.append(NetworkSpec(model=model, conv=conv, hidden=size, layers=4, heads=2, dropout=0.1))
+    return specs
+
+
+def _train(task: Task, spec: NetworkSpec, epochs: int, runs: Sequence[Run]) -> tuple[Trained, Tensor]:
+    decay_every = max(1, epochs * 2 // 5)
+    training = TrainingSpec(epochs=epochs, lr=0.01, weight_decay=1e-4, decay_every=decay_every)
+    fitted = fit(task, spec, training, runs)
+    trained = Trained(
+        network=NAMES[spec.model],
+        conv=spec.conv,
+        test=tuple(fitted.test.tolist()),
+        val=tuple(fitted.val.tolist()),
+        loss_curve=tuple(fitted.loss_curve.mean(1).tolist()),
+        val_curve=tuple(fitted.val_curve.mean(1).tolist()),
+        seconds=fitted.seconds,
+    )
+    return trained, _guesses(task, fitted)
+
+
+def _guesses(task: Task, fitted: Fitted) -> Tensor:
+    """The label that every run gives to every node. Shapes: → :math:`(n, R)`"""
+    from neuraltrees.training.batches import portions
+
+    guesses = torch.zeros(task.num_nodes, len(fitted.test), dtype=torch.int64)
+    with torch.no_grad():
+        for part in portions(task, fitted.network, True, 8, torch.device("cpu")):
+            guesses[part.nodes] = fitted.network.run(part.x, part.plan, part.node_type).argmax(-1)
+    return guesses
+
+
+def _from_own_features(dataset: SyntheticScenes) -> Tensor:
+    """What a node's own features and the frequency of the labels tell. Shapes: → :math:`(n, 35)`, not normalised"""
+    x, y, kind = dataset.x, dataset.y, dataset.node_type
+    scores = torch.full((len(y), len(OBJECT_LABELS)), -torch.inf, dtype=torch.float64)
+    for number, box in enumerate((dataset.model.room_box, dataset.model.object_box)):
+        of_kind = kind == number
+        likelihood = box.log_likelihood(x[of_kind])
+        frequency = (y[of_kind].bincount(minlength=likelihood.shape[1]) + 1).double().log()
+        scores[of_kind, : likelihood.shape[1]] = likelihood + frequency
+    return scores
+
+
+def _mean_accuracy(scores: Tensor, y: Tensor, runs: Sequence[Run]) -> float:
+    correct = scores.argmax(1) == y
+    return float(torch.stack([correct[run.split.test].double().mean() for run in runs]).mean())
+
+
+def _scene_to_draw(dataset: SyntheticScenes) -> int:
+    """A scene of middle size, whose picture is neither empty nor crowded."""
+    sizes = torch.tensor([abs(data.num_nodes - 7) - data.num_edges / 1000 for data in dataset])
+    return int(sizes.argmin())
+
+
+def _facts(size: DemoSize, seed: int, nodes: int) -> dict[str, str]:
+    return {
+        "scenes": f"{size.scenes} ({nodes:,} nodes), coupling {size.coupling:g}",
+        "split": "70 / 10 / 20 % of the scenes",
+        "runs": f"{size.runs} of {size.epochs} epochs each",
+        "seed": str(seed),
+        "versions": f"torch {torch.__version__}, Python {platform.python_version()}",
+    }
+
+
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+    os.environ["OMP_NUM_THREADS"] = "1"

@@ -1,0 +1,71 @@
+"""How features are scaled before a network sees them; kept with it, so that predictions scale theirs alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from neuraltrees.errors import InputError
+from neuraltrees.training.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Some features by their logarithm, then all shifted and divided.
+
+    Args:
+        logarithm: columns that are replaced by their logarithm, such as sizes.
+        mean, std: subtracted, and divided by, if given.
+
+    Shapes: mean and std :math:`(F)`
+
+    >>> graph = Data(x=torch.tensor([[1.0, 2.0], [3.0, 2.0]]))
+    >>> Scaling.fit([graph]).apply(graph).x.tolist()
+    [[-0.7071067690849304, 0.0], [0.7071067690849304, 0.0]]
+    """
+
+    logarithm: tuple[int, ...] = ()
+    mean: Tensor | None = None
+    std: Tensor | None = None
+
+    @classmethod
+    def fit(cls, graphs: Iterable[Data], logarithm: Sequence[int] = ()) -> Scaling:
+        """The scaling after which every feature of these graphs has mean 0 and standard deviation 1."""
+        only = cls(tuple(logarithm))
+        x = torch.cat([only.apply(graph).x for graph in graphs])
+        if len(x) < 2:
+            raise InputError(f"Expected at least two nodes to learn a scaling from; got {len(x)}.")
+        std = x.std(0)
+        return replace(only, mean=x.mean(0), std=torch.where(std > 0, std, 1))
+
+    def apply(self, graph: Data) -> Data:
+        """A copy of the graph with scaled features; the rest is shared."""
+        x = graph.x
+        if self.logarithm or self.mean is not None:
+            if x.layout != torch.strided:
+                raise InputError("Expected dense features to scale; got sparse ones. Use them as they are.")
+            columns = list(self.logarithm)
+            if columns and not (x[:, columns] > 0).all():
+                node = int((x[:, columns] <= 0).any(1).nonzero()[0])
+                raise InputError(
+                    f"Expected positive features in the columns {columns}, whose logarithm is taken; "
+                    f"got {x[node, columns].tolist()} at node {node}."
+                )
+            x = x.clone()
+            x[:, columns] = x[:, columns].log()
+            x = x if self.mean is None or self.std is None else (x - self.mean) / self.std
+        scaled = copy(graph)
+        scaled.x = x
+        return scaled
+
+    def apply_all(self, task: Task) -> Task:
+        """The task with scaled features."""
+        return replace(task, graphs=[self.apply(graph) for graph in task.graphs])
+
+
+AS_THEY_ARE = Scaling()
