@@ -256,8 +256,10 @@ def test_two_workers_of_which_one_dies(tmp_path: Path, unbroken: Tuned) -> None:
 
     with pytest.raises(NeuralTreesError) as error:
         tuned_in(tmp_path, workers=2, on_trial=kill)
-    assert str(error.value).startswith("A worker was ended by SIGKILL, perhaps for want of memory at the trial layers")
-    assert str(error.value).endswith("What is done is kept; the same call goes on from there.")
+    assert str(error.value).startswith("A worker was ended by SIGKILL at the trial layers")
+    assert str(error.value).endswith(
+        "Perhaps memory ran out: try fewer workers. What is done is kept; the same call goes on from there."
+    )
     assert "\n" not in str(error.value)
     assert workers_of(os.getpid()) == []
     assert 2 <= len(told) < SIZE

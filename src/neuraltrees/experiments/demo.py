@@ -16,6 +16,7 @@ from torch import Tensor
 from neuraltrees.datasets import SyntheticScenes, random_graph_split
 from neuraltrees.datasets.stanford import OBJECT_LABELS
 from neuraltrees.decomposition import decompose
+from neuraltrees.experiments.own_features import from_own_features
 from neuraltrees.experiments.report import DemoReport, Trained
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
@@ -69,7 +70,7 @@ def run_demo(
                 on_trained(trained[number], len(trained), len(specs))
     listed = [trained[number] for number in range(len(specs))]
     best = max(range(len(specs)), key=lambda i: listed[i].accuracy)
-    posterior, alone = dataset.posterior(), _from_own_features(dataset)
+    posterior, alone = dataset.posterior(), from_own_features(dataset)
     confusion = torch.zeros(len(OBJECT_LABELS), len(OBJECT_LABELS))
     for run, guess in zip(runs, guesses[best].t(), strict=True):
         nodes = run.split.test & (task.node_type == 1)
@@ -129,18 +130,6 @@ def _guesses(task: Task, fitted: Fitted) -> Tensor:
         for part in portions(task, fitted.network, True, 8, torch.device("cpu")):
             guesses[part.nodes] = fitted.network.run(part.x, part.plan, part.node_type).argmax(-1)
     return guesses
-
-
-def _from_own_features(dataset: SyntheticScenes) -> Tensor:
-    """What a node's own features and the frequency of the labels tell. Shapes: → :math:`(n, 35)`, not normalised"""
-    x, y, kind = dataset.x, dataset.y, dataset.node_type
-    scores = torch.full((len(y), len(OBJECT_LABELS)), -torch.inf, dtype=torch.float64)
-    for number, box in enumerate((dataset.model.room_box, dataset.model.object_box)):
-        of_kind = kind == number
-        likelihood = box.log_likelihood(x[of_kind])
-        frequency = (y[of_kind].bincount(minlength=likelihood.shape[1]) + 1).double().log()
-        scores[of_kind, : likelihood.shape[1]] = likelihood + frequency
-    return scores
 
 
 def _mean_accuracy(scores: Tensor, y: Tensor, runs: Sequence[Run]) -> float:

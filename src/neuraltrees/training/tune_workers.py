@@ -150,16 +150,17 @@ class Workers:
         process = self.pipes[pipe]
         process.join(5)
         code = process.exitcode
+        hint = ""
         match code:
             case None:
                 how = "closed its pipe"
             case _ if code < 0:
-                name = signal.Signals(-code).name
-                how = f"was ended by {name}{', perhaps for want of memory' if name == 'SIGKILL' else ''}"
+                how = f"was ended by {signal.Signals(-code).name}"
+                hint = " Perhaps memory ran out: try fewer workers." if code == -signal.SIGKILL else ""
             case _:
                 how = f"ended with exit code {code}"
+                hint = " A script that uses several workers calls tune under `if __name__ == '__main__':`."
         when = "before its first trial" if point is None else f"at the trial {point}"
-        hint = " A script that uses several workers calls tune under `if __name__ == '__main__':`." if code == 1 else ""
         return NeuralTreesError(f"A worker {how} {when}.{hint} {STAYS}")
 
 

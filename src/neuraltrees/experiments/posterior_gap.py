@@ -1,0 +1,205 @@
+"""How far a GNN and a neural tree stay from the exact posterior, as training scenes and coupling grow.
+
+python -m neuraltrees.experiments.posterior_gap --out docs/results                # all of it; --device cuda on a GPU
+python -m neuraltrees.experiments.posterior_gap --quick --out /tmp/gap            # a small one, minutes on two cores
+
+Both networks get the same scenes, the same splits, the same number of steps and the same tuning, which sees validation
+accuracies alone. A setting that is done is kept in the JSON file and not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+from neuraltrees.datasets import Split, SyntheticScenes
+from neuraltrees.experiments.own_features import from_own_features
+from neuraltrees.files import write_whole
+from neuraltrees.training.engine import Run, fit
+from neuraltrees.training.problem import SIZES
+from neuraltrees.training.scaling import Scaling
+from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
+from neuraltrees.training.task import Task
+
+MODELS: tuple[ModelName, ...] = ("gnn", "neural-tree")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What is measured and how.
+
+    Args:
+        sizes: numbers of training scenes, at the middle coupling.
+        couplings: at the middle number of scenes.
+        middle: the size and the coupling that stay where the other one grows.
+        held_out: scenes to validate and to test.
+        runs: paired runs, each with a split of its own.
+        steps: gradient steps of a run.
+        grid: rounds and learning rates that both networks are tuned over.
+        hidden: size of the states.
+    """
+
+    sizes: tuple[int, ...] = (100, 300, 1000, 3000, 10000)
+    couplings: tuple[float, ...] = (0.0, 0.5, 1.0, 2.0, 3.0)
+    middle: tuple[int, float] = (3000, 1.0)
+    held_out: tuple[int, int] = (500, 1000)
+    runs: int = 10
+    steps: int = 6000
+    grid: tuple[tuple[int, float], ...] = tuple((layers, lr) for layers in (2, 3, 4, 6) for lr in (0.002, 0.005))
+    hidden: int = 128
+
+    def settings(self) -> list[tuple[int, float]]:
+        """All pairs of size and coupling, the middle one first."""
+        size, coupling = self.middle
+        listed = [self.middle, *((n, coupling) for n in self.sizes), *((size, c) for c in self.couplings)]
+        return list(dict.fromkeys(listed))
+
+
+QUICK = Protocol((100, 300), (0.0, 1.0), (300, 1.0), (100, 200), 3, 600, ((4, 0.005),), 64)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The scenes of a setting, and where the exact posterior and a node's own features give the right label."""
+
+    task: Task
+    by_posterior: Tensor
+    by_features: Tensor
+
+    def splits(self, train: int, protocol: Protocol) -> list[Split]:
+        """So many scenes to train, drawn anew for every run."""
+        sizes = torch.tensor([graph.num_nodes for graph in self.task.graphs])
+        val, test = protocol.held_out
+        splits = []
+        for run in range(protocol.runs):
+            order = torch.randperm(len(sizes), generator=torch.Generator().manual_seed(run))
+            masks = torch.zeros(3, len(sizes), dtype=torch.bool)
+            for mask, part in zip(masks, order.split_with_sizes([train, val, test]), strict=True):
+                mask[part] = True
+            splits.append(Split(*(mask.repeat_interleave(sizes) for mask in masks)))
+        return splits
+
+
+def make_pool(setting: tuple[int, float], protocol: Protocol, answers: dict[str, Tensor]) -> Pool:
+    """Generates the scenes of a setting; the answers are computed unless they were before."""
+    scenes, coupling = setting
+    dataset = SyntheticScenes(scenes + sum(protocol.held_out), coupling, seed=0)
+    name = answers_name(setting)
+    if name not in answers:
+        right = [scores.argmax(1) == dataset.y for scores in (dataset.posterior(), from_own_features(dataset))]
+        answers[name] = torch.stack(right)
+    task = Task(list(dataset), dataset.labels)
+    task = Scaling.fit(task.graphs, SIZES).apply_all(task).with_trees()
+    return Pool(task, *answers[name])
+
+
+def answers_name(setting: tuple[int, float]) -> str:
+    return "{}-{:g}".format(*setting)
+
+
+def train(
+    pool: Pool, network: NetworkSpec, lr: float, train_scenes: int, runs: Sequence[Run], steps: int, device: str
+) -> Any:
+    """One training by the protocol: so many steps, and the learning rate halved four times on the way."""
+    batches = min(64, max(4, train_scenes // 32))
+    epochs = math.ceil(steps / batches)
+    training = TrainingSpec(epochs=epochs, lr=lr, weight_decay=1e-5, batches=batches, decay_every=math.ceil(epochs / 5))
+    return fit(pool.task, network, training, runs, device)
+
+
+def tuned(
+    pool: Pool, protocol: Protocol, model: ModelName, conv: ConvName, device: str
+) -> tuple[dict[str, Any], list[Any]]:
+    """The best point of the grid by the mean validation accuracy of two runs at the middle setting, and all points."""
+    size, _ = protocol.middle
+    runs = [Run(100 + i, split) for i, split in enumerate(pool.splits(size, protocol)[:2])]
+    points = []
+    for layers, lr in protocol.grid:
+        spec = NetworkSpec(model=model, conv=conv, hidden=protocol.hidden, layers=layers, dropout=0.1)
+        fitted = train(pool, spec, lr, size, runs, protocol.steps, device)
+        points.append({"layers": layers, "lr": lr, "val": float(fitted.val.mean())})
+    return max(points, key=lambda point: point["val"]), points
+
+
+def measure(
+    protocol: Protocol, conv: ConvName, path: Path, device: str, answers: dict[str, Tensor], tell: Callable[[str], None]
+) -> dict[str, Any]:
+    """Runs what is missing in the JSON file and returns all of it."""
+    about = json.loads(json.dumps({"protocol": asdict(protocol), "conv": conv}))
+    results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else dict(about)
+    if any(results.get(name) != value for name, value in about.items()):
+        raise SystemExit(f"Expected {path} to hold this protocol; got another. Choose another --out.")
+    results.setdefault("tuning", {})
+    points = results.setdefault("points", [])
+    done = {(point["scenes"], point["coupling"], point["model"]) for point in points}
+    for setting in protocol.settings():
+        missing = [model for model in MODELS if (*setting, model) not in done]
+        if not missing:
+            continue
+        pool = make_pool(setting, protocol, answers)
+        for model in missing:
+            if model not in results["tuning"]:
+                best, tried = tuned(pool, protocol, model, conv, device)
+                results["tuning"][model] = {"best": best, "tried": tried}
+                tell(f"{model}: {best['layers']} rounds, learning rate {best['lr']:g}")
+            best = results["tuning"][model]["best"]
+            spec = NetworkSpec(model=model, conv=conv, hidden=protocol.hidden, layers=best["layers"], dropout=0.1)
+            runs = [Run(seed, split) for seed, split in enumerate(pool.splits(setting[0], protocol))]
+            fitted = train(pool, spec, best["lr"], setting[0], runs, protocol.steps, device)
+            tests = [run.split.test for run in runs]
+            points.append(
+                {
+                    "scenes": setting[0],
+                    "coupling": setting[1],
+                    "model": model,
+                    "val": fitted.val.tolist(),
+                    "test": fitted.test.tolist(),
+                    "best_epoch": fitted.best_epoch.tolist(),
+                    "posterior": [float(pool.by_posterior[nodes].double().mean()) for nodes in tests],
+                    "own_features": [float(pool.by_features[nodes].double().mean()) for nodes in tests],
+                    "seconds": fitted.seconds,
+                }
+            )
+            write_whole(path, json.dumps(results, indent=1).encode())
+            point = points[-1]
+            gap = 100 * (sum(point["test"]) - sum(point["posterior"])) / len(runs)
+            tell(f"{setting[0]} scenes, coupling {setting[1]:g}, {model}: {gap:+.1f} points to the posterior")
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder of the JSON file")
+    parser.add_argument("--conv", default="sage", choices=["gcn", "sage", "gat", "gin"])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--quick", action="store_true", help="a small protocol")
+    parser.add_argument("--answers", type=Path, help="file of the posterior's answers; written with --prepare")
+    parser.add_argument("--prepare", action="store_true", help="compute the answers alone, for a machine that trains")
+    arguments = parser.parse_args()
+    protocol = QUICK if arguments.quick else Protocol()
+    answers = load_file(arguments.answers) if arguments.answers and arguments.answers.exists() else {}
+    if arguments.prepare:
+        for setting in protocol.settings():
+            make_pool(setting, protocol, answers)
+            print(f"answers for {setting[0]} scenes, coupling {setting[1]:g}", flush=True)
+        write_whole(arguments.answers, to_bytes(answers))
+        return
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    name = f"posterior-gap-{arguments.conv}{'-quick' if arguments.quick else ''}.json"
+    measure(
+        protocol, arguments.conv, arguments.out / name, arguments.device, answers, lambda line: print(line, flush=True)
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""`neuraltrees tune` as a person runs it: what it prints and writes, how it goes on, and how it fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+
+from neuraltrees.cli.tune import tune_command
+from neuraltrees.errors import InputError
+from neuraltrees.training.config import load_config
+
+app = typer.Typer()
+app.command()(tune_command)
+
+NARROW = ["--layers", "2,1", "--hidden", "4", "--lr", "0.01", "--lr", "0.05", "--dropout", "0.25 0.5"]
+NARROW += ["--weight-decay", "0"]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "config.yaml"
+    path.write_text("dataset: synthetic\nscenes: 20\nconv: gcn\nepochs: 9\nbatches: 4\n")
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    app([str(argument) for argument in arguments], standalone_mode=False)
+    return capsys.readouterr().out
+
+
+def test_tune_writes_what_train_takes(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "tuning"
+    options = ["--config", config, "--epochs", 2, "--runs", 2, "--seed", 5, "--model", "gnn", "--out", out]
+    output = run(capsys, *options, *NARROW)
+    result = json.loads((out / "tuning.json").read_text())
+    assert len(result["trials"]) == 4 + 2
+    assert result["grid"] == {
+        "layers": [1, 2],
+        "hidden": [4],
+        "lr": [0.01, 0.05],
+        "dropout": [0.25, 0.5],
+        "weight_decay": [0.0],
+    }
+    chosen = result["chosen"]
+    last = [trial for trial in result["trials"] if trial["stage"] == 2 and trial["chosen"]]
+    assert [{name: trial[name] for name in chosen} for trial in last] == [chosen]
+    best = load_config(out / "best.yaml")
+    assert best == load_config(config, {"epochs": 2, "runs": 2, "seed": 5, "model": "gnn", **chosen})
+    assert (out / "tuning.svg").read_text().lstrip().startswith("<?xml")
+    lines = output.splitlines()
+    assert lines[0].startswith("gnn + gcn on synthetic: validation accuracy ")
+    assert sum("✓" in line for line in lines) == 1
+    assert all(len(line) <= 80 for line in lines if "%" in line) and "…" not in output
+    assert all(str(out / name) in output for name in ("tuning.json", "tuning.svg", "best.yaml"))
+
+
+def test_a_study_is_continued_only_on_request(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "tuning"
+    first = run(capsys, "--config", config, "--epochs", 1, "--out", out, "--resume", *NARROW)
+    kept = (out / "tuning.json").read_bytes()
+    with pytest.raises(InputError, match="Add --resume"):
+        run(capsys, "--config", config, "--epochs", 1, "--out", out, *NARROW)
+    assert run(capsys, "--out", out, "--resume") == first, "what is not said again is as it was"
+    assert (out / "tuning.json").read_bytes() == kept
+    with pytest.raises(InputError, match=r"another network.conv \(gcn there, gin here\), grid.hidden \(\[4\] there"):
+        run(capsys, "--out", out, "--resume", "--conv", "gin", "--hidden", "4,8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--layers", "2,x"], "Expected --layers as whole numbers with commas between; got '2,x'."),
+        (["--weight-decay", "much"], "Expected --weight-decay as numbers with commas between; got 'much'."),
+        (["--hidden", "0"], "Expected hidden to be at least 1; got 0."),
+        (["--dropout", ","], "Expected at least one value of dropout; got none."),
+        (["--conv", "cnn"], "got 'cnn'."),
+    ],
+)
+def test_bad_options_leave_no_folder(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError) as error:
+        run(capsys, *options, "--out", tmp_path / "tuning")
+    assert message in str(error.value)
+    assert not (tmp_path / "tuning").exists()
