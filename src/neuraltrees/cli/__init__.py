@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.markup import escape
 
-from neuraltrees.cli import decompose, demo, htree, predict, train
+from neuraltrees.cli import decompose, demo, htree, predict, train, tune
 from neuraltrees.cli.terminal import errors
 from neuraltrees.errors import NeuralTreesError
 
@@ -15,11 +15,12 @@ app = typer.Typer(
     name="neuraltrees",
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="Learning on graphs through their H-trees: decompose a graph, build and draw its H-tree.",
+    help="Learning on graphs through their H-trees: train, tune and use networks, build and draw H-trees.",
     epilog="Every command explains itself: neuraltrees COMMAND --help.",
 )
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
+app.command("tune")(tune.tune_command)
 app.command("predict")(predict.predict)
 app.command("decompose")(decompose.decompose_file)
 app.command("htree")(htree.htree_of_file)
