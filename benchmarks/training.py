@@ -1,0 +1,401 @@
+"""Training against straightforward rivals, measured in one run; prints each result beside its bar.
+
+.venv/bin/python benchmarks/training.py                        # everything, the shared data beside the repository
+.venv/bin/python benchmarks/training.py --only epoch citation
+
+A machine with a GPU but without the compiled core gets the H-trees from one that has it:
+
+.venv/bin/python benchmarks/training.py --prepare scenes.pt
+PYTHONPATH=src python3 benchmarks/training.py --only gpu --prepared scenes.pt
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count, product
+from pathlib import Path
+
+import torch
+import torch_geometric
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+from torch_geometric.data import Batch, Data
+from torch_geometric.loader import DataLoader
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+
+import neuraltrees as nt
+from neuraltrees.data import HTreeData
+from neuraltrees.data.transform import attach_htree, attach_htrees
+from neuraltrees.datasets import CitationNetwork, Split, StanfordSceneGraphs, citation_split, random_node_split
+from neuraltrees.training import NetworkSpec, Run, Task, Trainer, TrainingSpec
+
+sys.path.insert(0, str(Path(__file__).parent))
+from straightforward import GCN, TreeSAGE, TreeTraining, full_batch_step, tree_copies
+
+console = Console(width=140)
+
+# As tuned in the paper; 16 batches of whole graphs, like 16 of 128 labelled nodes, go over the training nodes once.
+NETWORK = NetworkSpec(conv="sage", hidden=128, layers=4, dropout=0.25)
+TRAINING = TrainingSpec(epochs=1000, lr=0.005, weight_decay=1e-3, batches=16)
+CITATION_NETWORK = NetworkSpec(conv="gcn", hidden=16, layers=2, dropout=0.5, readout=False)
+CITATION_ADAM = {"lr": 0.01, "weight_decay": 5e-4}
+TREEWIDTHS = (1, 2, 4, 6)
+RUNS_ON_GPU, EPOCHS_ON_GPU = 100, 30
+PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"}
+
+
+@dataclass(frozen=True)
+class Row:
+    what: str
+    measured: str
+    bar: str = "–"
+    met: bool = True
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where the benchmarks find their data, and the GPU."""
+
+    data: Path
+    prepared: Path | None
+    device: str
+
+    @cached_property
+    def scenes(self) -> Task:
+        """The scene graphs with their H-trees."""
+        return Task(self.scene_trees(), StanfordSceneGraphs.labels)
+
+    def scene_trees(self) -> list[HTreeData]:
+        if self.prepared is None:
+            return attach_htrees(StanfordSceneGraphs(self.data))
+        trees: list[HTreeData] = torch.load(self.prepared, weights_only=True)
+        return trees
+
+
+def interleaved(works: Mapping[str, Callable[[], object]], turns: int) -> dict[str, float]:
+    """The shortest time of each work, in seconds; they take turns, so that all meet the same state of the machine."""
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for work in works.values():
+        work()
+    gc.collect()
+    gc.disable()
+    for _ in range(turns):
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            times[name].append(time.perf_counter() - start)
+    gc.enable()
+    return {name: min(taken) for name, taken in times.items()}
+
+
+def scene_split(task: Task, seed: int = 0) -> Split:
+    return random_node_split(task.num_nodes, 0.7, 0.1, 0.2, seed)
+
+
+def training_of(task: Task, seeds: Sequence[int], network: NetworkSpec = NETWORK, device: str = "cpu") -> Trainer:
+    return Trainer(task, network, TRAINING, [Run(seed, scene_split(task, seed)) for seed in seeds], device)
+
+
+def epochs_of(trainer: Trainer) -> Callable[[], None]:
+    """Runs the next epoch at every call: all steps, then the accuracies on the validation and the test nodes."""
+    numbers = count()
+    return lambda: trainer._run_epoch(next(numbers))
+
+
+def rival_network(task: Task) -> TreeSAGE:
+    return TreeSAGE(task.num_features, NETWORK.hidden, list(task.classes.values()), NETWORK.layers, NETWORK.dropout)
+
+
+def rival_training(task: Task, device: str = "cpu") -> TreeTraining:
+    split = scene_split(task)
+    train, val = (tree_copies(task.graphs, nodes) for nodes in (split.train, split.val))
+    return TreeTraining(rival_network(task), train, val, TRAINING.lr, TRAINING.weight_decay, device)
+
+
+@torch.no_grad()
+def difference_of_logits(task: Task) -> float:
+    """The largest difference between our logits and the rival's for the same weights, in double precision."""
+    graphs = [graph.clone().update({"x": graph.x.double()}) for graph in task.graphs]
+    joined, ours = Batch.from_data_list(graphs), NETWORK.build(task.num_features, task.classes).double().eval()
+    rival = rival_network(task).double().eval()
+    rival.copy_weights(ours)
+    logits = ours.run(joined.x, ours.plan(joined.htree.edge_index, joined.htree.kappa), joined.node_type)
+    every_node = torch.ones(task.num_nodes, dtype=torch.bool)
+    batches = [rival(batch) for batch in DataLoader(tree_copies(graphs, every_node), batch_size=128)]
+    differences = [
+        (logits[joined.node_type == kind, :classes] - torch.cat([batch[kind] for batch in batches])).abs().max()
+        for kind, classes in enumerate(task.classes.values())
+    ]
+    return float(max(differences))
+
+
+def check_same_network(task: Task) -> Row:
+    worst = difference_of_logits(task)
+    if not worst <= 1e-8:
+        raise SystemExit(f"Expected equal logits for equal weights; they differ by {worst:.1e}, so no time is taken.")
+    return Row("ours and the rival, same weights: largest difference of their logits", f"{worst:.0e}", "≤ 1e-8")
+
+
+def share_of_products(work: Callable[[], object]) -> float:
+    """How much of the time goes into matrix products."""
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        work()
+    events = profiler.key_averages()
+    total = sum(event.self_cpu_time_total for event in events)
+    return sum(event.self_cpu_time_total for event in events if event.key in PRODUCTS) / total
+
+
+def epoch(setting: Setting) -> list[Row]:
+    torch.set_num_threads(1)
+    task = setting.scenes
+    checked = check_same_network(task)
+    ours, rival = training_of(task, [0]), rival_training(task)
+    works = {"ours": epochs_of(ours), "rival": rival.epoch}
+    taken = interleaved(works, 15)
+    ratio = taken["rival"] / taken["ours"]
+    times = f"{taken['ours'] * 1e3:.1f} ms, against {taken['rival'] * 1e3:.0f} ms"
+    states = sum(torch.tensor(portion.plan.states) for portion in ours.portions).tolist()
+    copies, copies_to_validate = (sum(tree.num_nodes for tree in loader.dataset) for loader in (rival.train, rival.val))
+    trees = sum(graph.htree.num_nodes for graph in task.graphs)
+    shares = [share_of_products(work) for work in works.values()]
+    return [
+        checked,
+        Row(
+            f"one epoch of neural tree + GraphSAGE on 482 scene graphs ({times} of one tree copy a node)",
+            f"{ratio:.1f} ×",
+            "≥ 6 ×",
+            ratio >= 6,
+        ),
+        Row(
+            "tree nodes the rival computes in each of 4 rounds, to train and to validate",
+            f"{copies:,} + {copies_to_validate:,}",
+        ),
+        Row(f"states we compute in rounds 1…4, twice an epoch; the trees have {trees:,} nodes", numbers(states)),
+        Row(
+            "share of the epoch in matrix products, ours and the rival's (profiled)",
+            " / ".join(f"{s:.0%}" for s in shares),
+        ),
+    ]
+
+
+def runs(setting: Setting) -> list[Row]:
+    torch.set_num_threads(2)
+    task, seeds = setting.scenes, range(20)
+    together = epochs_of(training_of(task, seeds))
+    alone = [epochs_of(training_of(task, [seed])) for seed in seeds]
+    taken = interleaved({"together": together, "in a row": lambda: [one() for one in alone]}, 5)
+    ratio = taken["in a row"] / taken["together"]
+    times = f"{taken['together']:.2f} s an epoch, against {taken['in a row']:.2f} s"
+    return [Row(f"20 runs at once, two threads ({times} one after another)", f"{ratio:.2f} ×", "≥ 1.3 ×", ratio >= 1.3)]
+
+
+def synchronised(work: Callable[[], object], repeats: int, warm_up: int, device: str) -> float:
+    """Mean time of a work in milliseconds, on a GPU from idle to idle."""
+    wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
+    for _ in range(warm_up):
+        work()
+    wait()
+    start = time.perf_counter()
+    for _ in range(repeats):
+        work()
+    wait()
+    return (time.perf_counter() - start) / repeats * 1e3
+
+
+def gpu(setting: Setting) -> list[Row]:
+    device = setting.device
+    on_cuda = device.startswith("cuda")
+    if on_cuda and not torch.cuda.is_available():
+        return [Row(f"{RUNS_ON_GPU} runs at once on a GPU", "skipped: torch finds no CUDA device")]
+    task = setting.scenes
+    rows = [check_same_network(task)]
+    name = torch.cuda.get_device_name(device) if on_cuda else device
+    rival = synchronised(rival_training(task, device).epoch, 10, 3, device)
+    for conv, model in product(("sage", "gcn", "gin", "gat"), ("neural-tree", "gnn")):
+        gc.collect()
+        if on_cuda:
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats(device)
+        network = NETWORK.replace(model=model, conv=conv)
+        trainer = training_of(task, range(RUNS_ON_GPU), network, device)
+        # The engine runs a step three times before it captures it; all 16 steps are captured in the fourth epoch.
+        ours = synchronised(epochs_of(trainer), EPOCHS_ON_GPU, 6, device) / RUNS_ON_GPU
+        del trainer
+        peak = f"; {torch.cuda.max_memory_reserved(device) / 2**30:.1f} GiB" if on_cuda else ""
+        what = f"{RUNS_ON_GPU} runs at once on {name}, {model} + {conv}: time an epoch and run"
+        if (conv, model) == ("sage", "neural-tree"):
+            rows += [
+                Row(what + peak, f"{ours:.3f} ms", "≤ 2 ms", ours <= 2),
+                Row(f"the same, against one tree copy a node ({rival:.0f} ms an epoch)", f"{rival / ours:,.0f} ×"),
+            ]
+        else:
+            rows.append(Row(what + peak, f"{ours:.3f} ms"))
+    return rows
+
+
+def normalised_adjacency(graph: Data) -> Tensor:
+    """D^-1/2 (A + I) D^-1/2 in compressed sparse rows, which PyG takes for edges as well."""
+    edges, weight = gcn_norm(graph.edge_index, num_nodes=graph.num_nodes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # about sparse tensors being new, and unchecked
+        return torch.sparse_coo_tensor(edges.flip(0), weight, (graph.num_nodes,) * 2).coalesce().to_sparse_csr()
+
+
+def citation(setting: Setting) -> list[Row]:
+    torch.set_num_threads(1)
+    graph = CitationNetwork("PubMed", setting.data)[0]
+    split, classes = citation_split(graph.y, None), int(graph.y.max()) + 1
+    train, adjacency = split.train.nonzero().flatten(), normalised_adjacency(graph)
+    features = {"sparse": graph.x, "dense": graph.x.to_dense()}
+    works: dict[str, Callable[[], None]] = {}
+
+    def rival(name: str, x: Tensor, edges: Tensor, **options: bool) -> None:
+        network = GCN(x.shape[1], CITATION_NETWORK.hidden, classes, CITATION_NETWORK.dropout, **options)
+        works[name] = full_batch_step(network, lambda: network(x, edges), graph.y, train, CITATION_ADAM)
+
+    def ours(name: str, x: Tensor, tree: nt.HTree) -> list[int]:
+        network = CITATION_NETWORK.build(x.shape[1], {"class": classes})
+        plan = network.plan(tree.edge_index, tree.kappa)
+        works[name] = full_batch_step(network, lambda: network.run(x, plan), graph.y, train, CITATION_ADAM)
+        return list(plan.states)
+
+    for kind, x in features.items():
+        rival(f"{kind} x", x, graph.edge_index)
+        rival(f"{kind} x, cached", x, graph.edge_index, cached=True)
+        rival(f"{kind} x, adjacency in rows", x, adjacency, normalize=False)
+    sizes, states = [], []
+    for k in TREEWIDTHS:
+        data = attach_htree(graph, k)
+        sizes.append(data.htree.num_nodes)
+        states += [ours(f"ours, {kind} x, k={k}", x, data.htree) for kind, x in features.items()][:1]
+        task = Task([data], {"class": [str(label) for label in range(classes)]})
+        works[f"engine, k={k}"] = epochs_of(Trainer(task, CITATION_NETWORK, TRAINING, [Run(0, split)]))
+    taken = interleaved(works, 30)
+
+    def against(kind: str, other: str, bar: float | None = None) -> Row:
+        ratios = [taken[f"ours, {kind} x, k={k}"] / taken[other] for k in TREEWIDTHS]
+        what = f"PubMed, k={ks}: a step on the tree, {kind} x, against a GCN on the graph, {other}"
+        measured = " ".join(f"{ratio:.2f}" for ratio in ratios) + " ×"
+        return Row(what, measured) if bar is None else Row(what, measured, f"≤ {bar} ×", max(ratios) <= bar)
+
+    ks = ",".join(map(str, TREEWIDTHS))
+    rows = [against("sparse", "dense x", 1.5), against("dense", "dense x"), against("sparse", "sparse x")]
+    for kind, form in product(features, ("cached", "adjacency in rows")):
+        rows.append(against(kind, f"{kind} x, {form}"))
+    for kind in features:
+        rows.append(
+            Row(f"the steps on the tree, {kind} x", milliseconds(taken, [f"ours, {kind} x, k={k}" for k in TREEWIDTHS]))
+        )
+    names = [name for name in works if not name.startswith(("ours", "engine"))]
+    rows += [Row(f"the step on the graph, {name}", milliseconds(taken, [name])) for name in names]
+    engine = milliseconds(taken, [f"engine, k={k}" for k in TREEWIDTHS])
+    return [
+        *rows,
+        Row("an epoch of the engine, sparse x: the step, then the accuracies of all nodes", engine),
+        Row("tree nodes", numbers(sizes)),
+        Row("states computed, round 1 + round 2", "  ".join(f"{a:,} + {b:,}" for a, b in states)),
+    ]
+
+
+def numbers(values: Sequence[int]) -> str:
+    return " ".join(f"{value:,}" for value in values)
+
+
+def milliseconds(taken: Mapping[str, float], names: Sequence[str]) -> str:
+    return " ".join(f"{taken[name] * 1e3:.1f}" for name in names) + " ms"
+
+
+def memory(setting: Setting) -> list[Row]:
+    child = [sys.executable, __file__, "--peak-memory", "--data-root", str(setting.data)]
+    ran = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=True).stdout
+    peak, imports = map(float, ran.split())
+    what = (
+        f"CiteSeer k=4, neural tree + GCN, 20 epochs: peak memory of the process ({imports:.2f} GiB after the imports)"
+    )
+    return [Row(what, f"{peak:.2f} GiB", "< 2 GiB", peak < 2)]
+
+
+def peak_memory(data: Path) -> tuple[float, float]:
+    """In GiB: of a whole training, and of the imports alone."""
+    imports = high_water()
+    graph = CitationNetwork("CiteSeer", data)[0]
+    task = Task([graph], {"class": [str(label) for label in range(int(graph.y.max()) + 1)]}, max_treewidth=4)
+    training = TrainingSpec(epochs=20, **CITATION_ADAM)
+    Trainer(task, CITATION_NETWORK, training, [Run(0, citation_split(graph.y, None))]).train()
+    return high_water(), imports
+
+
+def high_water() -> float:
+    """The most memory this process has held, in GiB."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    # Not ru_maxrss where it can be helped: on Linux a child starts with what its parent held when it was started.
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 2**20
+
+
+BENCHMARKS: dict[str, Callable[[Setting], list[Row]]] = {
+    "epoch": epoch,
+    "runs": runs,
+    "gpu": gpu,
+    "citation": citation,
+    "memory": memory,
+}
+
+
+def main() -> None:
+    beside = Path(__file__).parents[2] / "shared" / "datasets"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS), help="which benchmarks to run"
+    )
+    parser.add_argument(
+        "--data-root", type=Path, default=os.environ.get("NEURALTREES_DATA", beside), help="the shared data"
+    )
+    parser.add_argument("--device", default="cuda", help="where the benchmark gpu runs")
+    parser.add_argument(
+        "--prepare", type=Path, metavar="FILE", help="write the scene graphs with their H-trees, and end"
+    )
+    parser.add_argument("--prepared", type=Path, metavar="FILE", help="read the scene graphs with their H-trees")
+    parser.add_argument("--peak-memory", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.peak_memory:
+        print(*peak_memory(arguments.data_root))
+        return
+    setting = Setting(arguments.data_root, arguments.prepared, arguments.device)
+    if arguments.prepare:
+        torch.save(setting.scene_trees(), arguments.prepare)
+        return
+    versions = f"Python {platform.python_version()}, torch {torch.__version__}, PyG {torch_geometric.__version__}"
+    table = Table(title=f"{os.cpu_count()} cores ({platform.machine()}), {versions}, neuraltrees {nt.__version__}")
+    for column in ("what", "measured", "bar", ""):
+        table.add_column(column)
+    failed = False
+    for name in arguments.only:
+        with console.status(f"running {name}"):
+            rows = BENCHMARKS[name](setting)
+        for row in rows:
+            console.print(f"{row.what}: [bold]{row.measured}[/] (bar {row.bar})", highlight=False, soft_wrap=True)
+            verdict = "" if row.bar == "–" else "met" if row.met else "MISSED"
+            table.add_row(row.what, row.measured, row.bar, verdict)
+            failed |= not row.met
+    console.print(table)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""The examples run as they are, with the public data and without, and the guide's Python too."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 20.0  # of processor time: a busy machine makes nobody fail
+
+
+class Sandbox:
+    """A folder in which an example has its home, its working and its temporary folder, and all it may write to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("home", "work", "temporary"):
+            (folder / name).mkdir()
+
+    def run(self, example: str, *arguments: object, data_root: Path | None = None) -> str:
+        """What an example prints; it must succeed, quietly and soon, and write into the folder `out` alone."""
+        environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+        environment |= {
+            "HOME": str(self.folder / "home"),
+            "TMPDIR": str(self.folder / "temporary"),
+            "MPLCONFIGDIR": matplotlib.get_configdir(),  # its list of fonts takes seconds to make
+            "OMP_NUM_THREADS": "1",
+            "NEURALTREES_DATA": str((data_root or self.folder / "nowhere").resolve()),
+            "https_proxy": "http://127.0.0.1:9",  # nobody answers there: no download succeeds, and none takes long
+        }
+        before, data = _processor_seconds(), _files(data_root)
+        done = subprocess.run(
+            [sys.executable, "-W", "error::UserWarning", ROOT / "examples" / example, *map(str, arguments)],
+            cwd=self.folder / "work",
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        assert _processor_seconds() - before < SECONDS
+        assert _files(data_root) == data
+        return done.stdout
+
+    def files(self) -> set[str]:
+        """All that was written, wherever it went."""
+        return _files(self.folder)
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path)
+
+
+@pytest.fixture(params=["public data", "no data"])
+def maybe_data(request: pytest.FixtureRequest) -> Path | None:
+    """The data root, then none."""
+    return request.getfixturevalue("data_root") if request.param == "public data" else None
+
+
+def test_quick_tour_compares_with_the_optimum(sandbox: Sandbox) -> None:
+    printed = sandbox.run("01_quick_tour.py", "--out", "../out")
+    assert "HTree(num_nodes=18, num_roots=3, num_leaves=11, num_components=1, treewidth=2)" in printed
+    assert "gives 3 scores to each of 5 graph nodes" in printed
+    common, ours, best = (
+        _percent(printed, line) for line in ("the commonest label", "this neural tree", "the best possible")
+    )
+    assert common < ours < best
+    assert sandbox.files() == {"out/htree.svg"}
+
+
+def test_without_out_files_go_to_a_folder_named_after_the_example(sandbox: Sandbox) -> None:
+    sandbox.run("01_quick_tour.py", "--epochs", 1, "--seed", 3)
+    assert sandbox.files() == {"work/01_quick_tour/htree.svg"}
+
+
+def test_scene_graphs_are_trained_saved_labelled_and_drawn(sandbox: Sandbox, maybe_data: Path | None) -> None:
+    printed = sandbox.run("02_scene_graphs.py", "--out", "../out", "--epochs", 20, data_root=maybe_data)
+    assert ("Stanford3DSG: 482 scene graphs" in printed) is (maybe_data is not None)
+    assert ("Generated scenes are used instead" in printed) is (maybe_data is None)
+    rows = ("neural tree  ", "GNN, both directions", "GNN, stored edges")
+    assert all(_percent(printed, row) > 20 for row in rows)
+    assert "node 0:" in printed and "truly" in printed
+    assert sandbox.files() == {"out/neural_tree.safetensors", "out/scene.svg"}
+
+
+def test_citation_networks_by_treewidth(sandbox: Sandbox, maybe_data: Path | None) -> None:
+    printed = sandbox.run("03_citation_networks.py", "--out", "../out", data_root=maybe_data)
+    assert ("Cora: 2,708 papers of 7 topics" in printed) is (maybe_data is not None)
+    assert ("A generated network of 800 papers is used instead" in printed) is (maybe_data is None)
+    rows = [line for line in printed.splitlines() if line.startswith(("neural tree, k =", "GCN"))]
+    assert [row[:22].strip() for row in rows] == [
+        "neural tree, k = 1",
+        "neural tree, k = 2",
+        "neural tree, k = 4",
+        "GCN",
+    ]
+    assert all(float(row.split()[-2]) > 25 for row in rows)
+    assert sandbox.files() == {"out/table.txt"}
+    assert (sandbox.folder / "out" / "table.txt").read_text().splitlines()[1:] == rows
+
+
+@pytest.mark.parametrize("example", ["02_scene_graphs.py", "03_citation_networks.py"])
+def test_a_missing_data_root_is_named(sandbox: Sandbox, example: str) -> None:
+    printed = sandbox.run(example, "--out", "../out", "--epochs", 1, "--data-root", "elsewhere")
+    assert "is not available: Expected the file elsewhere/" in printed
+
+
+def test_your_own_graphs_in_python_and_on_the_command_line(sandbox: Sandbox) -> None:
+    printed = sandbox.run("04_your_own_graphs.py", "--out", "../out")
+    assert _percent(printed, "Test accuracy with fit") > 75
+    assert _percent(printed, "with a loop of your own") > 75
+    in_python = [line.split() for line in printed.splitlines() if line.startswith("  ")]
+    on_the_command_line = [line.split() for line in printed.splitlines() if " sensor " in line]
+    assert [row[0] for row in in_python] == ["hall", "kitchen", "bath", "attic", "study"]
+    assert [[node, *label[:3]] for node, _, *label in on_the_command_line] == in_python
+    assert sandbox.files() == {f"out/{name}" for name in ("model.safetensors", "house.json", "labels.json")}
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_examples_are_short_and_say_how_to_run_them(example: Path) -> None:
+    code = example.read_text()
+    assert len(code.splitlines()) < 100
+    assert f"    python examples/{example.name}" in code
+    assert all(f'"{option}"' in code for option in ("--out", "--seed", "--epochs"))
+
+
+def test_python_of_the_guide_runs_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(python_blocks(ROOT / "docs" / "your_own_graphs.md")).splitlines()
+    exec(compile("\n".join(lines), "your_own_graphs.md", "exec"), {"__name__": "guide"})
+    promised = [line.partition(")  # ")[2] for line in lines if line.startswith("print(")]
+    assert promised and capsys.readouterr().out.splitlines() == promised
+    assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+def python_blocks(page: Path) -> list[str]:
+    """The Python of a Markdown page, block by block."""
+    fenced = page.read_text().split("```")[1::2]
+    return [block.removeprefix("python\n") for block in fenced if block.startswith("python\n")]
+
+
+def _percent(printed: str, row: str) -> float:
+    """The first percentage in the line that has this text."""
+    (line,) = (line for line in printed.splitlines() if row in line)
+    return float(line.split(row)[1].partition("%")[0].split()[-1])
+
+
+def _files(folder: Path | None) -> set[str]:
+    found = [] if folder is None else [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix() for path in found}
+
+
+def _processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
