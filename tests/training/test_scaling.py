@@ -27,9 +27,7 @@ def test_logarithms_come_first() -> None:
 
 
 def test_what_it_refuses() -> None:
-    with pytest.raises(
-        nt.InputError, match=r"Expected positive features in the columns \[0\].*; got \[-1.0\] at"
-    ):
+    with pytest.raises(nt.InputError, match=r"Expected positive features in the columns \[0\].*; got \[-1.0\] at"):
         Scaling((0,)).apply(Data(x=torch.tensor([[1.0], [-1.0]])))
     with pytest.raises(nt.InputError, match="Expected dense features to scale; got sparse ones"):
         Scaling((0,)).apply(Data(x=torch.eye(2).to_sparse()))

@@ -1,7 +1,7 @@
 """How far a GNN and a neural tree stay from the exact posterior, as training scenes and coupling grow.
 
 python -m neuraltrees.experiments.posterior_gap --out docs/results                # all of it; --device cuda on a GPU
-python -m neuraltrees.experiments.posterior_gap --quick --out /tmp/gap            # a small one, minutes on two cores
+python -m neuraltrees.experiments.posterior_gap --protocol quick --out gap        # a small one, minutes on two cores
 
 Both networks get the same scenes, the same splits, the same number of steps and the same tuning, which sees validation
 accuracies alone. A setting that is done is kept in the JSON file and not done again.
@@ -47,6 +47,7 @@ class Protocol:
         steps: gradient steps of a run.
         grid: rounds and learning rates that both networks are tuned over.
         hidden: size of the states.
+        relations: separate weights of the neural tree for root-root, upward and downward messages.
     """
 
     sizes: tuple[int, ...] = (100, 300, 1000, 3000, 10000)
@@ -57,6 +58,7 @@ class Protocol:
     steps: int = 6000
     grid: tuple[tuple[int, float], ...] = tuple((layers, lr) for layers in (2, 3, 4, 6) for lr in (0.002, 0.005))
     hidden: int = 128
+    relations: bool = False
 
     def settings(self) -> list[tuple[int, float]]:
         """All pairs of size and coupling, the middle one first."""
@@ -65,7 +67,9 @@ class Protocol:
         return list(dict.fromkeys(listed))
 
 
+LARGE = Protocol((100_000,), (1.0,), (100_000, 1.0), (500, 1000), 1, 8000, ((8, 0.003),), relations=True)
 QUICK = Protocol((100, 300), (0.0, 1.0), (300, 1.0), (100, 200), 3, 600, ((4, 0.005),), 64)
+PROTOCOLS = {"full": Protocol(), "quick": QUICK, "large": LARGE}
 
 
 @dataclass(frozen=True)
@@ -121,11 +125,15 @@ def tuned(
     pool: Pool, protocol: Protocol, model: ModelName, conv: ConvName, device: str
 ) -> tuple[dict[str, Any], list[Any]]:
     """The best point of the grid by the mean validation accuracy of two runs at the middle setting, and all points."""
+    if len(protocol.grid) == 1:
+        return dict(zip(("layers", "lr"), protocol.grid[0], strict=True)), []
     size, _ = protocol.middle
     runs = [Run(100 + i, split) for i, split in enumerate(pool.splits(size, protocol)[:2])]
     points = []
     for layers, lr in protocol.grid:
-        spec = NetworkSpec(model=model, conv=conv, hidden=protocol.hidden, layers=layers, dropout=0.1)
+        spec = NetworkSpec(
+            model=model, conv=conv, hidden=protocol.hidden, layers=layers, dropout=0.1, relations=protocol.relations
+        )
         fitted = train(pool, spec, lr, size, runs, protocol.steps, device)
         points.append({"layers": layers, "lr": lr, "val": float(fitted.val.mean())})
     return max(points, key=lambda point: point["val"]), points
@@ -153,7 +161,14 @@ def measure(
                 results["tuning"][model] = {"best": best, "tried": tried}
                 tell(f"{model}: {best['layers']} rounds, learning rate {best['lr']:g}")
             best = results["tuning"][model]["best"]
-            spec = NetworkSpec(model=model, conv=conv, hidden=protocol.hidden, layers=best["layers"], dropout=0.1)
+            spec = NetworkSpec(
+                model=model,
+                conv=conv,
+                hidden=protocol.hidden,
+                layers=best["layers"],
+                dropout=0.1,
+                relations=protocol.relations,
+            )
             runs = [Run(seed, split) for seed, split in enumerate(pool.splits(setting[0], protocol))]
             fitted = train(pool, spec, best["lr"], setting[0], runs, protocol.steps, device)
             tests = [run.split.test for run in runs]
@@ -182,11 +197,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the JSON file")
     parser.add_argument("--conv", default="sage", choices=["gcn", "sage", "gat", "gin"])
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--quick", action="store_true", help="a small protocol")
+    parser.add_argument("--protocol", default="full", choices=PROTOCOLS, help="how much to do")
     parser.add_argument("--answers", type=Path, help="file of the posterior's answers; written with --prepare")
     parser.add_argument("--prepare", action="store_true", help="compute the answers alone, for a machine that trains")
     arguments = parser.parse_args()
-    protocol = QUICK if arguments.quick else Protocol()
+    protocol = PROTOCOLS[arguments.protocol]
     answers = load_file(arguments.answers) if arguments.answers and arguments.answers.exists() else {}
     if arguments.prepare:
         for setting in protocol.settings():
@@ -195,7 +210,7 @@ def main() -> None:
         write_whole(arguments.answers, to_bytes(answers))
         return
     arguments.out.mkdir(parents=True, exist_ok=True)
-    name = f"posterior-gap-{arguments.conv}{'-quick' if arguments.quick else ''}.json"
+    name = f"posterior-gap-{arguments.conv}-{arguments.protocol}.json"
     measure(
         protocol, arguments.conv, arguments.out / name, arguments.device, answers, lambda line: print(line, flush=True)
     )

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from neuraltrees.nn.linear import RunLinear
 from neuraltrees.nn.links import Links
-from neuraltrees.nn.maps import Coefficients, MakeMap, Map, ScatterMap
+from neuraltrees.nn.maps import Coefficients, MakeMap, Map, ScatterMap, SparseMap
 
 RELATIONS = 3  # root-root, child → parent, parent → child
 
@@ -31,7 +31,7 @@ class Convolution(nn.Module):
     def bind(self, links: Links, make: MakeMap = ScatterMap, pool: Coefficients | None = None) -> Any:
         raise NotImplementedError
 
-    def forward(self, h: Tensor, bound: Any) -> Tensor:
+    def forward(self, h: Tensor | SparseMap, bound: Any) -> Tensor:
         raise NotImplementedError
 
     def reset_parameters(self) -> None:
@@ -59,10 +59,10 @@ class Term:
         first = rows * wide + 4 * map.entries * lin.in_channels
         return cls(map, first < columns * wide + 4 * map.entries * lin.out_channels)
 
-    def __call__(self, h: Tensor, lin: nn.Module) -> Tensor:
+    def __call__(self, h: Tensor | SparseMap, lin: nn.Module) -> Tensor:
         """Shapes: h :math:`(N, *, F)` → :math:`(M, *, O)`"""
         assert isinstance(lin, RunLinear)
-        if self.map_first and h.layout == torch.strided:
+        if self.map_first and isinstance(h, Tensor) and h.layout == torch.strided:
             return lin.multiply(self.map(h))
         return self.map(lin.multiply(h))
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+
+PLACES = 64  # dropout modules of a network that can be told apart
 
 
 class Coins:
@@ -19,30 +18,35 @@ class Coins:
     """
 
     def __init__(self, seeds: Tensor) -> None:
-        self.seeds = seeds
-        self.step = torch.zeros((), dtype=torch.int64, device=seeds.device)
+        # Spread over all 64 bits, so that no run at one step has the numbers of another run at another.
+        self._seeds = _mixed(seeds * _GOLDEN + _GOLDEN, _MULTIPLIERS_64, 31)
+        self._places = torch.arange(1, PLACES + 1, device=seeds.device).view(-1, 1) * _GOLDEN
         self._entries: dict[tuple[int, int], Tensor] = {}
+        self.step = torch.zeros((), dtype=torch.int64, device=seeds.device)
+        self._keys = torch.zeros(PLACES, len(seeds), dtype=torch.int32, device=seeds.device)
+        self.go_to(self.step)
 
-    def keep(self, shape: tuple[int, int], place: int, dropped: float) -> Tensor:
-        """Which entries stay.
+    def go_to(self, step: Tensor | int) -> None:
+        """Sets the number of the step."""
+        self.step.copy_(torch.as_tensor(step))
+        keys = _mixed(self._seeds + self.step * _MULTIPLIERS_64[1], _MULTIPLIERS_64, 29)
+        self._keys.copy_(_mixed(keys ^ self._places, _MULTIPLIERS_64, 31) >> 32)
+
+    def mask(self, shape: tuple[int, int], place: int, dropped: float) -> Tensor:
+        """Zero for the entries that are dropped, for the others what they are scaled by.
 
         Shapes: shape :math:`(N, F)` → :math:`(N, R, F)`
         """
-        tosses = self._mixed_entries(shape) ^ self._keys(place).view(1, -1, 1)
+        tosses = self._mixed_entries(shape) ^ self._keys[place].view(1, -1, 1)
         tosses = _mixed(tosses, _MULTIPLIERS_32, 15)
-        return tosses >= int(dropped * 2**32) - 2**31
-
-    def _keys(self, place: int) -> Tensor:
-        keys = self.seeds
-        for number in (self.step, place):
-            keys = _mixed((keys ^ number) + _MULTIPLIERS_64[0], _MULTIPLIERS_64, 31)
-        return (keys >> 32).to(torch.int32)
+        # Even numbers between -p and 1 - p: the ceiling is 0 or 1, and much quicker than a comparison on a CPU.
+        return tosses.float().mul_(2.0**-32).add_(0.5 - dropped).ceil_().mul_(1 / (1 - dropped))
 
     def _mixed_entries(self, shape: tuple[int, int]) -> Tensor:
         if shape not in self._entries:
             rows, columns = shape
-            entries = torch.arange(rows * columns, dtype=torch.int32, device=self.seeds.device)
-            self._entries[shape] = _mixed(entries + 1, _MULTIPLIERS_32, 16).view(rows, 1, columns)
+            entries = torch.arange(1, rows * columns + 1, dtype=torch.int32, device=self._seeds.device)
+            self._entries[shape] = _mixed(entries, _MULTIPLIERS_32, 16).view(rows, 1, columns)
         return self._entries[shape]
 
 
@@ -64,27 +68,12 @@ class Dropout(nn.Module):
         if not self.training or self.p == 0:
             return h
         if self.coins is None:
-            return F.dropout(h, self.p)
-        flat = h.flatten(2) if h.dim() > 2 else h.unsqueeze(2)
-        keep = self.coins.keep((flat.shape[0], flat.shape[2]), self.place, self.p)
-        out: Tensor = _Mask.apply(flat, keep, 1 / (1 - self.p))  # type: ignore[no-untyped-call]
-        return out.view_as(h)
+            return h * torch.rand_like(h).sub_(self.p).ceil_().mul_(1 / (1 - self.p))
+        mask = self.coins.mask((h.shape[0], h.shape[2:].numel()), self.place, self.p)
+        return h * mask.view_as(h).to(h.dtype)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
-
-
-class _Mask(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, h: Tensor, keep: Tensor, scale: float) -> Tensor:
-        ctx.save_for_backward(keep)
-        ctx.scale = scale
-        return torch.ops.aten.native_dropout_backward(h, keep, scale)  # type: ignore[no-any-return]
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        (keep,) = ctx.saved_tensors
-        return torch.ops.aten.native_dropout_backward(grad, keep, ctx.scale), None, None
 
 
 def _mixed(number: Tensor, multipliers: tuple[int, ...], shift: int) -> Tensor:
@@ -97,5 +86,6 @@ def _mixed(number: Tensor, multipliers: tuple[int, ...], shift: int) -> Tensor:
     return number
 
 
+_GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 _MULTIPLIERS_32 = (0x21F0AAAD, 0xD35A2D97 - 2**32)
 _MULTIPLIERS_64 = (0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64)

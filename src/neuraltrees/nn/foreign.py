@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from neuraltrees.nn.convolution import Convolution
 from neuraltrees.nn.links import Links
-from neuraltrees.nn.maps import Coefficients, MakeMap, ScatterMap
+from neuraltrees.nn.maps import Coefficients, MakeMap, ScatterMap, SparseMap
 
 
 class Foreign(Convolution):
@@ -29,5 +29,6 @@ class Foreign(Convolution):
     def bind(self, links: Links, make: MakeMap = ScatterMap, pool: Coefficients | None = None) -> Tensor:
         return torch.stack([links.source, links.target])
 
-    def forward(self, h: Tensor, bound: Tensor) -> Tensor:
+    def forward(self, h: Tensor | SparseMap, bound: Tensor) -> Tensor:
+        assert isinstance(h, Tensor)
         return self.conv(h, bound.to(h.device))  # type: ignore[no-any-return]

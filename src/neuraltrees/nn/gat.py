@@ -15,7 +15,7 @@ from neuraltrees.nn.convolution import Convolution
 from neuraltrees.nn.dropout import Dropout
 from neuraltrees.nn.linear import RunLinear, product
 from neuraltrees.nn.links import Links
-from neuraltrees.nn.maps import Coefficients, MakeMap, Map, ScatterMap
+from neuraltrees.nn.maps import Coefficients, MakeMap, Map, ScatterMap, SparseMap
 
 
 class GAT(Convolution):
@@ -85,7 +85,7 @@ class GAT(Convolution):
             zero=links.zero,
         )
 
-    def forward(self, h: Tensor, bound: Attention) -> Tensor:
+    def forward(self, h: Tensor | SparseMap, bound: Attention) -> Tensor:
         weights = [cast(RunLinear, lin).weight for lin in self.lins]
         z = self._by_head(self._states(h, weights, bound))
         # a · (h W) = h (W a): the attention of a state costs as much as a few more columns of W.
@@ -111,7 +111,7 @@ class GAT(Convolution):
     def _seen_by(self, attention: Tensor, weight: Tensor) -> Tensor:
         return (self._by_head(weight) * attention.unsqueeze(-3)).sum(-1)
 
-    def _states(self, h: Tensor, weights: Sequence[Tensor], bound: Attention) -> Tensor:
+    def _states(self, h: Tensor | SparseMap, weights: Sequence[Tensor], bound: Attention) -> Tensor:
         """The products with the weights of all relations, one after another, each with the state of zero if needed."""
         parts = [product(h, weight) for weight in weights]
         if bound.zero:

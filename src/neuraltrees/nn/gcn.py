@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from neuraltrees.nn.convolution import Convolution, Term, total
 from neuraltrees.nn.linear import RunLinear
 from neuraltrees.nn.links import Links
-from neuraltrees.nn.maps import Coefficients, MakeMap, ScatterMap
+from neuraltrees.nn.maps import Coefficients, MakeMap, ScatterMap, SparseMap
 
 
 class GCN(Convolution):
@@ -40,5 +40,5 @@ class GCN(Convolution):
             parts = [*(links.neighbours(weight, relation) for relation in range(len(self.lins) - 1)), own]
         return [Term.of(part, lin, make, pool) for part, lin in zip(parts, self.lins, strict=True)]
 
-    def forward(self, h: Tensor, bound: list[Term]) -> Tensor:
+    def forward(self, h: Tensor | SparseMap, bound: list[Term]) -> Tensor:
         return total(term(h, lin) for term, lin in zip(bound, self.lins, strict=True)) + self.bias

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from neuraltrees.nn.convolution import Convolution, total
 from neuraltrees.nn.linear import RunLinear
 from neuraltrees.nn.links import Links
-from neuraltrees.nn.maps import Coefficients, MakeMap, Map, ScatterMap
+from neuraltrees.nn.maps import Coefficients, MakeMap, Map, ScatterMap, SparseMap
 
 
 class GIN(Convolution):
@@ -36,7 +36,7 @@ class GIN(Convolution):
         kinds = range(len(self.neighbours)) if self.neighbours else [None]
         return [make(links.selves()), *(make(links.neighbours(relation=kind)) for kind in kinds)]
 
-    def forward(self, h: Tensor, bound: list[Map]) -> Tensor:
+    def forward(self, h: Tensor | SparseMap, bound: list[Map]) -> Tensor:
         z, (own, *sums) = self.lin1.multiply(h), bound
         others = [cast(RunLinear, lin).multiply(h) for lin in self.neighbours] or [z]
         messages = total(map(other) for map, other in zip(sums, others, strict=True))

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from neuraltrees.nn.maps import SparseMap
+
 
 class RunLinear(nn.Module):
     r"""A linear map for states of one run, or of R runs that each have their own weights.
@@ -51,7 +53,7 @@ class RunLinear(nn.Module):
         """Adds the bias, if there is one."""
         return z if self.bias is None else z + self.bias
 
-    def multiply(self, h: Tensor) -> Tensor:
+    def multiply(self, h: Tensor | SparseMap) -> Tensor:
         """The product alone, without the bias."""
         return product(h, self.weight)
 
@@ -60,12 +62,14 @@ class RunLinear(nn.Module):
         return f"{self.in_channels}, {self.out_channels}, runs={self.runs}, bias={bias}, glorot={self.glorot}"
 
 
-def product(h: Tensor, weight: Tensor) -> Tensor:
+def product(h: Tensor | SparseMap, weight: Tensor) -> Tensor:
     """States times the weights of one run, or of each run times its own.
 
     Shapes: h :math:`(N, F)`, weight :math:`(F, O)` → :math:`(N, O)`; h :math:`(N, F)`, which may be sparse, or
     :math:`(N, R, F)`, weight :math:`(R, F, O)` → :math:`(N, R, O)`
     """
+    if isinstance(h, SparseMap):
+        return h(weight if weight.dim() == 2 else weight.transpose(0, 1))
     if weight.dim() == 2:
         return h @ weight
     runs, size, out = weight.shape

@@ -72,8 +72,18 @@ class SparseMap:
         used = entries.value != 0
         row, col, value = entries.row[used], entries.col[used], entries.value[used].to(dtype)
         self.shape, self.entries = entries.shape, len(row)
-        self._forward = _compressed(row, col, value, entries.shape[0], device)
-        self._backward = _compressed(col, row, value, entries.shape[1], device)
+        self._forward = _Rows.of(row, col, value, entries.shape[0], device)
+        self._backward = _Rows.of(col, row, value, entries.shape[1], device)
+
+    @classmethod
+    def of_features(cls, x: Tensor, dtype: torch.dtype = torch.float32, device: Any = None) -> SparseMap:
+        """Sparse features as the map from weights to their product, :math:`W ↦ x W`.
+
+        Shapes: x :math:`(n, F)`, sparse
+        """
+        entries = x.to_sparse_coo().coalesce()  # type: ignore[no-untyped-call]
+        row, col = entries.indices()
+        return cls(Coefficients(row, col, entries.values(), (x.shape[0], x.shape[1])), dtype, device)
 
     def __call__(self, h: Tensor) -> Tensor:
         """Shapes: h :math:`(N, *)` → :math:`(M, *)`"""
@@ -90,24 +100,35 @@ MakeMap: TypeAlias = Callable[[Coefficients], Map]
 
 @dataclass(frozen=True)
 class _Rows:
+    """A matrix in compressed rows; without values where each is one."""
+
     start: Tensor
     index: Tensor
-    value: Tensor
+    value: Tensor | None
+    single: bool
+
+    @classmethod
+    def of(cls, row: Tensor, col: Tensor, value: Tensor, rows: int, device: Any) -> _Rows:
+        order = row.argsort(stable=True)
+        count = row.bincount(minlength=rows)
+        # 32 bits are enough for any index here, and quicker to read.
+        start = torch.zeros(rows, dtype=torch.int32)
+        start[1:] = count.cumsum(0)[:-1]
+        ones = bool((value == 1).all())
+        index = col[order].to(torch.int32)
+        return cls(
+            start.to(device),
+            index.to(device),
+            None if ones else value[order].to(device),
+            single=ones and bool((count == 1).all()),
+        )
 
     def sums(self, h: Tensor) -> Tensor:
-        if not len(self.start):
-            return h.new_zeros(0, *h.shape[1:])
-        flat = F.embedding_bag(
-            self.index, h.reshape(h.shape[0], -1), self.start, mode="sum", per_sample_weights=self.value
-        )
-        return flat.view(-1, *h.shape[1:])
-
-
-def _compressed(row: Tensor, col: Tensor, value: Tensor, rows: int, device: Any) -> _Rows:
-    order = row.argsort(stable=True)
-    start = torch.zeros(rows, dtype=torch.int64)
-    start[1:] = row.bincount(minlength=rows).cumsum(0)[:-1]
-    return _Rows(start.to(device), col[order].to(device), value[order].to(device))
+        flat = h.flatten(1)
+        if self.single or not len(self.start):
+            return flat.index_select(0, self.index).view(-1, *h.shape[1:])
+        sums = F.embedding_bag(self.index, flat, self.start, mode="sum", per_sample_weights=self.value)
+        return sums.view(-1, *h.shape[1:])
 
 
 class _Apply(torch.autograd.Function):

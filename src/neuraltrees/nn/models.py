@@ -128,17 +128,19 @@ class Network(nn.Module):
         for place, module in enumerate(module for module in self.modules() if isinstance(module, Dropout)):
             module.coins, module.place = coins, place
 
-    def run(self, x: Tensor, plan: Plan, node_type: Tensor | None = None) -> Tensor:
+    def run(self, x: Tensor | SparseMap, plan: Plan, node_type: Tensor | None = None) -> Tensor:
         """Logits of every graph node, on a graph or tree that was planned before.
+
+        Sparse features may be given as `SparseMap.of_features(x)`, made once: torch's own sparse tensors are sorted
+        anew for the gradient of every step.
 
         Shapes: x :math:`(n, F)` or :math:`(n, R, F)`, node_type :math:`(n)` → :math:`(n, C)` or :math:`(n, R, C)`
         """
-        h = x if plan.lift is None else lift_to_leaves(x, plan.lift)
-        for i, (conv, bound) in enumerate(zip(self.convs, plan.rounds, strict=True)):
-            if i > 0:
-                h = self.norms[i - 1](h, plan.copies[i - 1]) if self.norms else h
-                h = self.drops[i - 1](self.activation(h))
-            h = conv(h, bound)
+        start = x if plan.lift is None else lift_to_leaves(cast(Tensor, x), plan.lift)
+        h: Tensor = self.convs[0](start, plan.rounds[0])
+        for i, bound in enumerate(plan.rounds[1:]):
+            h = self.norms[i](h, plan.copies[i]) if self.norms else h
+            h = self.convs[i + 1](self.drops[i](self.activation(h)), bound)
         h = h if plan.pool is None else plan.pool(h)
         return h if self.readout is None else self.readout(self.drops[-1](self.activation(h)), node_type)
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from neuraltrees.nn.convolution import Convolution, Term, total
 from neuraltrees.nn.linear import RunLinear
 from neuraltrees.nn.links import Links
-from neuraltrees.nn.maps import Coefficients, MakeMap, ScatterMap
+from neuraltrees.nn.maps import Coefficients, MakeMap, ScatterMap, SparseMap
 
 
 class SAGE(Convolution):
@@ -32,6 +32,6 @@ class SAGE(Convolution):
         lins = [*self.neighbours, self.own]
         return [Term.of(part, lin, make, pool) for part, lin in zip([*parts, links.selves()], lins, strict=True)]
 
-    def forward(self, h: Tensor, bound: list[Term]) -> Tensor:
+    def forward(self, h: Tensor | SparseMap, bound: list[Term]) -> Tensor:
         lins = [*self.neighbours, self.own]
         return self.own.shift(total(term(h, lin) for term, lin in zip(bound, lins, strict=True)))

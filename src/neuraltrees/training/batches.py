@@ -13,6 +13,7 @@ from torch_geometric.data import Batch, Data
 
 from neuraltrees.data import HTreeData
 from neuraltrees.nn import GNN, NeuralTree
+from neuraltrees.nn.maps import SparseMap
 from neuraltrees.nn.models import Network, Plan
 from neuraltrees.training.task import Task, concatenated, type_of
 
@@ -30,7 +31,7 @@ class Portion:
     """
 
     nodes: Tensor
-    x: Tensor
+    x: Tensor | SparseMap
     y: Tensor
     node_type: Tensor
     plan: Plan
@@ -59,10 +60,14 @@ def portion(graphs: Sequence[Data], network: Network, merge: bool, nodes: Tensor
         plan = network.plan(tree.edge_index, tree.kappa, tree.edge_type, merge=merge)
     else:
         plan = cast(GNN, network).plan(joined.edge_index, joined.num_nodes)
-    y = torch.cat([graph.y for graph in graphs]) if "y" in graphs[0] else torch.zeros(len(nodes), dtype=torch.int64)
+    labelled = all("y" in graph for graph in graphs)
+    y = torch.cat([graph.y for graph in graphs]) if labelled else torch.zeros(len(nodes), dtype=torch.int64)
     kinds = torch.cat([type_of(graph) for graph in graphs])
-    x = concatenated(graphs)
-    return Portion(nodes.to(device), x.to(device), y.to(device), kinds.to(device), plan)
+    features = concatenated(graphs)
+    like = next(network.parameters())
+    dense = features.layout == torch.strided
+    x = features.to(like) if dense else SparseMap.of_features(features, like.dtype, like.device)
+    return Portion(nodes.to(device), x, y.to(device), kinds.to(device), plan)
 
 
 def portions(task: Task, network: Network, merge: bool, count: int, device: torch.device) -> list[Portion]:

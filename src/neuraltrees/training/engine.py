@@ -222,7 +222,7 @@ class Trainer:
             raise InputError(f"Expected the state of this very training; got another: {', '.join(wrong[:4])} differ.")
         for name in ("epoch", "waited", "best_epoch", "best_val", "best_test", "curves"):
             getattr(self, name).copy_(state[name])
-        self.coins.step.copy_(state["step"])
+        self.coins.go_to(state["step"])
         self.seconds = float(state["seconds"])
         with torch.no_grad():
             for name, value in self.network.state_dict().items():
@@ -254,7 +254,7 @@ class Trainer:
         counts = self.train_mask[batch.nodes].sum(0).clamp(min=1)
         torch.autograd.backward((losses.sum(0) / counts).sum())
         self.optimiser.step()
-        self.coins.step += 1
+        self.coins.go_to(self.coins.step + 1)
         self.running_loss += losses.detach().sum(0)
 
     @torch.no_grad()
