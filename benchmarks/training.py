@@ -40,6 +40,7 @@ import neuraltrees as nt
 from neuraltrees.data import HTreeData
 from neuraltrees.data.transform import attach_htree, attach_htrees
 from neuraltrees.datasets import CitationNetwork, Split, StanfordSceneGraphs, citation_split, random_node_split
+from neuraltrees.nn.maps import SparseMap
 from neuraltrees.training import NetworkSpec, Run, Task, Trainer, TrainingSpec
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -112,7 +113,7 @@ def training_of(task: Task, seeds: Sequence[int], network: NetworkSpec = NETWORK
 def epochs_of(trainer: Trainer) -> Callable[[], None]:
     """Runs the next epoch at every call: all steps, then the accuracies on the validation and the test nodes."""
     numbers = count()
-    return lambda: trainer._run_epoch(next(numbers))
+    return lambda: trainer.run_epoch(next(numbers))
 
 
 def rival_network(task: Task) -> TreeSAGE:
@@ -269,7 +270,8 @@ def citation(setting: Setting) -> list[Row]:
     def ours(name: str, x: Tensor, tree: nt.HTree) -> list[int]:
         network = CITATION_NETWORK.build(x.shape[1], {"class": classes})
         plan = network.plan(tree.edge_index, tree.kappa)
-        works[name] = full_batch_step(network, lambda: network.run(x, plan), graph.y, train, CITATION_ADAM)
+        ready = x if x.layout == torch.strided else SparseMap.of_features(x)  # as the training engine does
+        works[name] = full_batch_step(network, lambda: network.run(ready, plan), graph.y, train, CITATION_ADAM)
         return list(plan.states)
 
     for kind, x in features.items():

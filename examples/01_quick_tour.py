@@ -16,7 +16,6 @@ import torch
 import neuraltrees as nt
 from neuraltrees.datasets import SyntheticScenes, random_graph_split
 from neuraltrees.training import NetworkSpec, Run, Task, TrainingSpec, fit
-from neuraltrees.training.scaling import Scaling
 
 
 def main() -> None:
@@ -51,13 +50,12 @@ def main() -> None:
 
     # Generated scenes: a room and its objects, to be named from their place and size
     scenes = SyntheticScenes(300, coupling=3.0, seed=arguments.seed)
-    task = Task(list(scenes), scenes.labels)
-    task = Scaling.fit(task.graphs, logarithm=(3, 4, 5)).apply_all(task)  # sizes of boxes by their logarithm
+    task = Task(list(scenes), scenes.labels).scaled(logarithm=(3, 4, 5))  # sizes of boxes by their logarithm
     split = random_graph_split([scene.num_nodes for scene in task.graphs], seed=arguments.seed)
     print(f"\nNow {len(scenes)} generated scenes of {task.num_nodes:,} nodes; {split} counts nodes of whole scenes.")
 
     network = NetworkSpec(model="neural-tree", conv="sage", hidden=64, layers=4)
-    training = TrainingSpec(epochs=arguments.epochs, lr=0.01, batches=8)
+    training = TrainingSpec(epochs=arguments.epochs, lr=0.01, batches=8, every_class=False)
     print(f"Training a neural tree for {training.epochs} epochs ...")
     fitted = fit(task, network, training, [Run(arguments.seed, split)])
     print(f"It took {fitted.seconds:.0f} s; the best validation accuracy came in epoch {int(fitted.best_epoch[0])}.")

@@ -22,8 +22,7 @@ from torch_geometric.utils import from_networkx
 
 import neuraltrees as nt
 from neuraltrees.datasets import random_graph_split
-from neuraltrees.training import Bundle, NetworkSpec, Problem, Run, Task, TrainingSpec, fit
-from neuraltrees.training.scaling import Scaling
+from neuraltrees.training import Bundle, NetworkSpec, Run, Task, TrainingSpec, fit
 
 
 def sensor_network(number: int, size: int = 12) -> Data:
@@ -62,8 +61,7 @@ def main() -> None:
 
     # A list of Data → a checked task with scaled features → a split by whole graphs → training
     graphs = [sensor_network(number) for number in range(150)]
-    scaling = Scaling.fit(graphs)
-    task = scaling.apply_all(Task(graphs, {"sensor": ["working", "broken"]}))
+    task = Task(graphs, {"sensor": ["working", "broken"]}).scaled()
     split = random_graph_split([graph.num_nodes for graph in graphs], seed=arguments.seed)
     print(f"{len(graphs)} networks of {task.num_nodes:,} sensors in all, split by whole networks: {split}")
     network, runs = NetworkSpec(model="neural-tree", hidden=32, layers=4), [Run(arguments.seed, split)]
@@ -77,15 +75,15 @@ def main() -> None:
     # A bundle scales the features of new graphs itself
     arguments.out.mkdir(parents=True, exist_ok=True)
     model, question, answer = (arguments.out / name for name in ("model.safetensors", "house.json", "labels.json"))
-    Bundle.of(fitted, Problem(task, runs, scaling), network).save(model)
+    Bundle.of(fitted).save(model)
     bundle = Bundle.load(model)
     print(f"\nSaved in {model} and loaded again. A house, given as a NetworkX graph:")
     house = nx.cycle_graph(["hall", "kitchen", "bath", "attic", "study"])
     degrees = {"hall": 19.5, "kitchen": 20.8, "bath": 21.2, "attic": 29.0, "study": 20.1}
     nx.set_node_attributes(house, {room: [degree, 0.8] for room, degree in degrees.items()}, "x")
     data = from_networkx(house)  # nodes in the order of house.nodes
-    for room, row in zip(house.nodes, bundle.predict([data])[0], strict=True):
-        print(f"  {room:<8} {bundle.labels['sensor'][int(row.argmax())]:<8} {100 * row.max():5.1f} %")
+    for room, guess in zip(house.nodes, bundle.label([data])[0], strict=True):
+        print(f"  {room:<8} {guess.label:<8} {100 * guess.probability:5.1f} %")
 
     # The same as JSON, for programs in any language
     nodes = [{"name": room, "x": x} for room, x in house.nodes.data("x")]

@@ -9,7 +9,7 @@ from neuraltrees.datasets import Split, random_graph_split, random_node_split
 from neuraltrees.training import NetworkSpec, Run, Task, TrainingSpec
 
 SMALL = NetworkSpec(conv="sage", hidden=8, layers=2, heads=2)
-QUICK = TrainingSpec(epochs=4, batches=3, lr=0.02, weight_decay=1e-3)
+QUICK = TrainingSpec(epochs=4, batches=3, lr=0.02, weight_decay=1e-3, every_class=False)
 
 
 def paths(count: int = 12, seed: int = 0) -> list[Data]:

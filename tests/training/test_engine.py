@@ -39,7 +39,9 @@ def test_equals_a_plain_loop(conv: str) -> None:
     """Without dropout, whose tosses differ: stock Adam, cross entropy and step decay on the plain formulation."""
     task = small_task().with_trees()
     spec = SMALL.replace(conv=conv, dropout=0.0)
-    training = TrainingSpec(epochs=6, batches=1, lr=0.02, weight_decay=1e-2, decay_every=2, decay=0.5)
+    training = TrainingSpec(
+        every_class=False, epochs=6, batches=1, lr=0.02, weight_decay=1e-2, decay_every=2, decay=0.5
+    )
     (run,) = small_runs(task, [5])
     fitted = fit(task, spec, training, [run])
 
@@ -80,7 +82,7 @@ def test_the_same_seed_gives_the_same_result() -> None:
 def test_the_network_has_the_weights_of_the_best_epoch() -> None:
     task = small_task()
     (run,) = small_runs(task, [0])
-    trainer = Trainer(task, SMALL, TrainingSpec(epochs=12, batches=2, lr=0.1), [run])
+    trainer = Trainer(task, SMALL, TrainingSpec(every_class=False, epochs=12, batches=2, lr=0.1), [run])
     trainer.train()
     fitted = trainer.result()
     correct = torch.zeros(task.num_nodes, dtype=torch.bool)
@@ -96,8 +98,8 @@ def test_the_network_has_the_weights_of_the_best_epoch() -> None:
 def test_a_run_stops_early_and_the_others_go_on() -> None:
     task = small_task(60)
     runs = small_runs(task, [0, 1, 2, 3])
-    patient = fit(task, SMALL, TrainingSpec(epochs=40, batches=2, lr=0.01), runs)
-    hasty = fit(task, SMALL, TrainingSpec(epochs=40, batches=2, lr=0.01, patience=3), runs)
+    patient = fit(task, SMALL, TrainingSpec(every_class=False, epochs=40, batches=2, lr=0.01), runs)
+    hasty = fit(task, SMALL, TrainingSpec(every_class=False, epochs=40, batches=2, lr=0.01, patience=3), runs)
     ends = [int(curve.isfinite().sum()) for curve in hasty.loss_curve.t()]
     assert ends == [min(int(epoch) + 3, 40) for epoch in hasty.best_epoch]
     assert len(set(ends)) > 1
@@ -140,7 +142,7 @@ def test_it_learns() -> None:
     fitted = fit(
         task,
         NetworkSpec(conv="sage", hidden=32, layers=4, dropout=0.0),
-        TrainingSpec(epochs=60, batches=4, lr=0.01, weight_decay=0.0),
+        TrainingSpec(every_class=False, epochs=60, batches=4, lr=0.01, weight_decay=0.0),
         small_runs(task, [0, 1]),
     )
     assert fitted.test.min() > 0.65
@@ -211,7 +213,7 @@ class TestCoins:
 
 def test_no_run_and_foreign_splits_are_refused() -> None:
     task = small_task()
-    with pytest.raises(nt.InputError, match="Expected at least one run; got none"):
+    with pytest.raises(nt.InputError, match="Expected a list of at least one Run; got"):
         fit(task, SMALL, QUICK, [])
     (run,) = small_runs(task, [0])
     empty = Split(run.split.train, run.split.val, torch.zeros_like(run.split.test))

@@ -13,10 +13,12 @@ from tests.training.tasks import small_task
 
 def test_mean_and_standard_deviation() -> None:
     task = small_task()
-    scaling = Scaling.fit(task.graphs)
-    x = torch.cat([graph.x for graph in scaling.apply_all(task).graphs])
+    scaled = task.scaled()
+    x = torch.cat([graph.x for graph in scaled.graphs])
     torch.testing.assert_close(x.mean(0), torch.zeros(5), atol=1e-6, rtol=0)
     torch.testing.assert_close(x.std(0), torch.ones(5))
+    with pytest.raises(nt.InputError, match="Expected a task that is not scaled yet"):
+        scaled.scaled()
     assert torch.equal(task.graphs[0].x, small_task().graphs[0].x), "the task itself stays as it is"
 
 

@@ -12,20 +12,18 @@ import torch
 import neuraltrees as nt
 from neuraltrees.training import Bundle, Problem, fit
 from neuraltrees.training.checkpoint import Checkpoint
-from neuraltrees.training.scaling import Scaling
 from tests.training.tasks import QUICK, SMALL, small_runs, small_task
 
 
 @pytest.fixture(scope="module")
 def problem() -> Problem:
-    scaling = Scaling.fit(small_task().graphs)
-    task = scaling.apply_all(small_task())
-    return Problem(task, small_runs(task, [0, 1]), scaling)
+    task = small_task().scaled()
+    return Problem(task, small_runs(task, [0, 1]))
 
 
 @pytest.fixture(scope="module")
 def bundle(problem: Problem) -> Bundle:
-    return Bundle.of(fit(problem.task, SMALL, QUICK, problem.runs), problem, SMALL)
+    return Bundle.of(fit(problem.task, SMALL, QUICK, problem.runs))
 
 
 class TestCheckpoint:

@@ -9,7 +9,8 @@ import torch
 from torch_geometric.data import Data
 
 import neuraltrees as nt
-from neuraltrees.training import NetworkSpec, Task, TrainingSpec
+from neuraltrees.datasets import Split
+from neuraltrees.training import NetworkSpec, Run, Task, TrainingSpec, fit
 from tests.training.tasks import paths, small_task
 
 LABELS = {"first": ("no", "yes"), "other": ("none", "one", "both")}
@@ -34,9 +35,9 @@ def nan_at(node: int) -> torch.Tensor:
         ({"x": nan_at(2)}, r"Graph 1: Expected finite features; got NaN or infinity at node 2"),
         ({"x": torch.ones(4, 3)}, "Graph 1: Expected 5 features a node; got 3"),
         ({"x": torch.ones(4, 5).long()}, "Graph 1: Expected features x as floats"),
-        ({"y": torch.tensor([0, 1, 3, 0])}, "Graph 1: Expected other labels between 0 and 2; got 3 at node 2"),
-        ({"y": torch.tensor([2, 1, 1, 0])}, "Graph 1: Expected first labels between 0 and 1; got 2 at node 0"),
-        ({"y": torch.tensor([0, -1, 1, 0])}, "Graph 1: Expected other labels between 0 and 2; got -1 at node 1"),
+        ({"y": torch.tensor([0, 1, 3, 0])}, "Graph 1: Expected other labels between 0 and 2, or -1 for none; got 3 at"),
+        ({"y": torch.tensor([2, 1, 1, 0])}, "Graph 1: Expected first labels between 0 and 1, or -1 for none; got 2 at"),
+        ({"y": torch.tensor([0, -2, 1, 0])}, "Graph 1: Expected other labels between 0 and 2, or -1 for none; got -2"),
         (
             {"y": torch.tensor([0.0, 1, 1, 0])},
             r"Graph 1: Expected labels y as integers of shape \(4,\); got torch.float32",
@@ -46,6 +47,8 @@ def nan_at(node: int) -> torch.Tensor:
             {"edge_index": torch.tensor([[0], [4]])},
             "Graph 1: Expected edges between the nodes 0 to 3; got one at",
         ),
+        ({"node_type": torch.tensor([0.0, 1, 1, 1])}, r"Graph 1: Expected node_type as integers; got torch.float32"),
+        ({"node_type": None}, "Graph 1: Expected node_type, since there are the types first, other; got none"),
         ({"edge_index": torch.tensor([0, 1])}, r"Graph 1: Expected edge_index as int64 of shape \(2, E\)"),
     ],
 )
@@ -62,6 +65,55 @@ def test_the_tree_of_another_graph() -> None:
             mixed[name] = other[name]
     with pytest.raises(nt.InputError, match="Graph 0: Expected an H-tree of this graph of 3 nodes"):
         Task([mixed], LABELS)
+
+
+def test_a_class_without_a_training_node() -> None:
+    task = small_task()
+    rare = task.y == 2
+    nodes = torch.arange(task.num_nodes)
+    split = Split(~rare & (nodes % 3 == 0), ~rare & (nodes % 3 == 1), rare | (nodes % 3 == 2))
+    task.check_split(split)
+    with pytest.raises(nt.InputError, match="Expected a training node of every other label; got none of both"):
+        task.check_split(split, every_class=True)
+    with pytest.raises(nt.InputError, match="Expected a training node of every other label; got none of both"):
+        fit(task, NetworkSpec(hidden=4), TrainingSpec(epochs=1), [Run(0, split)])
+
+
+def test_unlabelled_nodes_are_in_no_mask() -> None:
+    graphs = paths(12)
+    graphs[0].y = torch.full_like(graphs[0].y, -1)
+    task = Task(graphs, LABELS)
+    nodes = torch.arange(task.num_nodes)
+    known = nodes >= graphs[0].num_nodes
+    split = Split(known & (nodes % 2 == 0), known & (nodes % 4 == 1), known & (nodes % 4 == 3))
+    fitted = fit(task, NetworkSpec(hidden=4), TrainingSpec(epochs=2, every_class=False), [Run(0, split)])
+    assert fitted.loss_curve.isfinite().all()
+    with pytest.raises(nt.InputError, match=r"node 0 of all graphs has none \(-1\)"):
+        task.check_split(Split(nodes % 2 == 0, split.val, split.test))
+
+
+def test_not_a_list_of_graphs() -> None:
+    with pytest.raises(
+        nt.InputError, match=r"Expected a list of graphs; got Data. Put a single one in brackets: \[graph\]"
+    ):
+        Task(paths(1)[0], LABELS)
+    with pytest.raises(nt.InputError, match=r"Expected graphs as torch_geometric.data.Data; got Graph"):
+        Task([nt.Graph([[0], [1]])], LABELS)
+    with pytest.raises(nt.InputError, match="Expected labels as a mapping of node types to names"):
+        Task(paths(1), ["no", "yes"])
+    with pytest.raises(nt.InputError, match="Expected max_treewidth"):
+        Task(paths(1), LABELS, max_treewidth=0)
+
+
+def test_graphs_keep_the_trees_they_came_with() -> None:
+    wheel = Data(
+        x=torch.ones(6, 5),
+        y=torch.zeros(6, dtype=torch.int64),
+        node_type=torch.zeros(6, dtype=torch.int64),
+        edge_index=torch.tensor([[0, 0, 0, 0, 0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 2, 3, 4, 5, 1]]),
+    )
+    task = Task([nt.ToHTree(max_treewidth=1)(wheel), wheel], LABELS).with_trees()
+    assert [graph.htree.treewidth for graph in task.graphs] == [1, 3]
 
 
 def test_nothing_to_learn_from() -> None:

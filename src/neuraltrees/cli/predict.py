@@ -13,7 +13,7 @@ from neuraltrees.cli.terminal import output, working
 from neuraltrees.files import write_whole
 
 if TYPE_CHECKING:
-    from neuraltrees.training.bundle import Bundle
+    from neuraltrees.training.bundle import Guess
 
 
 def predict(
@@ -37,10 +37,9 @@ def predict(
         network = Bundle.load(bundle)
         graphs, names = read_graphs(input, list(network.labels))
     with working("predicting"):
-        probabilities = network.predict(graphs)
         answers = [
-            _answer(network, graph.node_type.tolist(), rows.tolist(), each, top)
-            for graph, rows, each in zip(graphs, probabilities, names, strict=True)
+            {"nodes": [_answer(guess, name) for guess, name in zip(guesses, each, strict=True)]}
+            for guesses, each in zip(network.label(graphs, top), names, strict=True)
         ]
     content = json_format.dumps({"graphs": answers}, indent=1)
     if out is not None:
@@ -51,17 +50,9 @@ def predict(
         _show(answers, input, out)
 
 
-def _answer(
-    bundle: Bundle, kinds: list[int], rows: list[list[float]], names: list[str], top: int
-) -> dict[str, list[dict[str, Any]]]:
-    labels = list(bundle.labels.items())
-    nodes = []
-    for kind, row, name in zip(kinds, rows, names, strict=True):
-        of_type, known = labels[kind]
-        ranked = sorted(zip(row, known, strict=False), reverse=True)[:top]
-        best = [{"label": label, "probability": round(probability, 6)} for probability, label in ranked]
-        nodes.append({"name": name, "type": of_type, **best[0], "top": best})
-    return {"nodes": nodes}
+def _answer(guess: Guess, name: str) -> dict[str, Any]:
+    top = [{"label": label, "probability": round(probability, 6)} for label, probability in guess.top]
+    return {"name": name, "type": guess.type, **top[0], "top": top}
 
 
 def _show(answers: list[dict[str, list[dict[str, Any]]]], source: Path, out: Path | None) -> None:

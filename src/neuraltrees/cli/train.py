@@ -63,7 +63,7 @@ def train(
     save()
     fitted = trainer.result()
     result = _result(settings, fitted)
-    _finish(files, settings, problem, fitted, result)
+    _finish(files, fitted, result)
     if json:
         print(_json(result | {"folder": str(folder)}))
     else:
@@ -159,13 +159,13 @@ def _result(config: TrainConfig, fitted: Fitted) -> dict[str, Any]:
     return {"config": config.as_dict(), "runs": runs, "seconds": round(fitted.seconds, 3), "versions": versions}
 
 
-def _finish(files: RunFolder, config: TrainConfig, problem: Problem, fitted: Fitted, result: dict[str, Any]) -> None:
+def _finish(files: RunFolder, fitted: Fitted, result: dict[str, Any]) -> None:
     from neuraltrees.training.bundle import Bundle
     from neuraltrees.training.figures import draw_curves
 
     curves = {name: getattr(fitted, f"{name}_curve").t().tolist() for name in ("loss", "val", "test")}
     write_whole(files.result, _json(result | {"curves": curves}).encode())
-    Bundle.of(fitted, problem, config.network).save(files.model)
+    Bundle.of(fitted).save(files.model)
     draw_curves(fitted, files.curves)
 
 

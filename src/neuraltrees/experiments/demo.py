@@ -22,7 +22,6 @@ from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
 from neuraltrees.training.engine import Fitted, Run, fit
 from neuraltrees.training.problem import SIZES
-from neuraltrees.training.scaling import Scaling
 from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
 from neuraltrees.training.task import Task
 
@@ -52,8 +51,7 @@ def run_demo(
         on_trained: called after each network with it, its number and how many there are.
     """
     dataset = SyntheticScenes(size.scenes, size.coupling, seed)
-    task = Task(list(dataset), dataset.labels)
-    task = Scaling.fit(task.graphs, SIZES).apply_all(task).with_trees()
+    task = Task(list(dataset), dataset.labels).scaled(SIZES).with_trees()
     sizes = [graph.num_nodes for graph in task.graphs]
     runs = [Run(seed + run, random_graph_split(sizes, seed=seed + run)) for run in range(size.runs)]
     specs = _specs(size.hidden)
@@ -107,7 +105,7 @@ def _specs(hidden: int) -> list[NetworkSpec]:
 
 def _train(task: Task, spec: NetworkSpec, epochs: int, runs: Sequence[Run]) -> tuple[Trained, Tensor]:
     decay_every = max(1, epochs * 2 // 5)
-    training = TrainingSpec(epochs=epochs, lr=0.01, weight_decay=1e-4, decay_every=decay_every)
+    training = TrainingSpec(epochs=epochs, lr=0.01, weight_decay=1e-4, decay_every=decay_every, every_class=False)
     fitted = fit(task, spec, training, runs)
     trained = Trained(
         network=NAMES[spec.model],

@@ -27,7 +27,6 @@ from neuraltrees.experiments.own_features import from_own_features
 from neuraltrees.files import write_whole
 from neuraltrees.training.engine import Run, fit
 from neuraltrees.training.problem import SIZES
-from neuraltrees.training.scaling import Scaling
 from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
 from neuraltrees.training.task import Task
 
@@ -59,6 +58,11 @@ class Protocol:
     grid: tuple[tuple[int, float], ...] = tuple((layers, lr) for layers in (2, 3, 4, 6) for lr in (0.002, 0.005))
     hidden: int = 128
     relations: bool = False
+
+    def network(self, model: ModelName, conv: ConvName, layers: int) -> NetworkSpec:
+        return NetworkSpec(
+            model=model, conv=conv, hidden=self.hidden, layers=layers, dropout=0.1, relations=self.relations
+        )
 
     def settings(self) -> list[tuple[int, float]]:
         """All pairs of size and coupling, the middle one first."""
@@ -102,9 +106,7 @@ def make_pool(setting: tuple[int, float], protocol: Protocol, answers: dict[str,
     if name not in answers:
         right = [scores.argmax(1) == dataset.y for scores in (dataset.posterior(), from_own_features(dataset))]
         answers[name] = torch.stack(right)
-    task = Task(list(dataset), dataset.labels)
-    task = Scaling.fit(task.graphs, SIZES).apply_all(task).with_trees()
-    return Pool(task, *answers[name])
+    return Pool(Task(list(dataset), dataset.labels).scaled(SIZES).with_trees(), *answers[name])
 
 
 def answers_name(setting: tuple[int, float]) -> str:
@@ -117,7 +119,9 @@ def train(
     """One training by the protocol: so many steps, and the learning rate halved four times on the way."""
     batches = min(64, max(4, train_scenes // 32))
     epochs = math.ceil(steps / batches)
-    training = TrainingSpec(epochs=epochs, lr=lr, weight_decay=1e-5, batches=batches, decay_every=math.ceil(epochs / 5))
+    training = TrainingSpec(
+        epochs=epochs, lr=lr, weight_decay=1e-5, batches=batches, decay_every=math.ceil(epochs / 5), every_class=False
+    )
     return fit(pool.task, network, training, runs, device)
 
 
@@ -161,14 +165,7 @@ def measure(
                 results["tuning"][model] = {"best": best, "tried": tried}
                 tell(f"{model}: {best['layers']} rounds, learning rate {best['lr']:g}")
             best = results["tuning"][model]["best"]
-            spec = NetworkSpec(
-                model=model,
-                conv=conv,
-                hidden=protocol.hidden,
-                layers=best["layers"],
-                dropout=0.1,
-                relations=protocol.relations,
-            )
+            spec = protocol.network(model, conv, best["layers"])
             runs = [Run(seed, split) for seed, split in enumerate(pool.splits(setting[0], protocol))]
             fitted = train(pool, spec, best["lr"], setting[0], runs, protocol.steps, device)
             tests = [run.split.test for run in runs]

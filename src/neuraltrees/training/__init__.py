@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from neuraltrees.training.engine import fit as fit
     from neuraltrees.training.problem import Problem as Problem
     from neuraltrees.training.problem import load_problem as load_problem
+    from neuraltrees.training.scaling import Scaling as Scaling
     from neuraltrees.training.spec import NetworkSpec as NetworkSpec
     from neuraltrees.training.spec import TrainingSpec as TrainingSpec
     from neuraltrees.training.task import Task as Task
@@ -30,10 +31,14 @@ _LAZY = {
     "fit": "engine",
     "Problem": "problem",
     "load_problem": "problem",
+    "Scaling": "scaling",
     "NetworkSpec": "spec",
     "TrainingSpec": "spec",
     "Task": "task",
 }
+
+
+__all__ = list(_LAZY)
 
 
 def __getattr__(name: str) -> object:

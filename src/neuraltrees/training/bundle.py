@@ -11,18 +11,32 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from neuraltrees.data.transform import attach_htrees
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
 from neuraltrees.training.batches import portion
 from neuraltrees.training.checkpoint import load_tensors, save_tensors
 from neuraltrees.training.engine import Fitted
-from neuraltrees.training.problem import Problem
 from neuraltrees.training.scaling import AS_THEY_ARE, Scaling
 from neuraltrees.training.spec import NetworkSpec
-from neuraltrees.training.task import check_graph
+from neuraltrees.training.task import check_graph, listed, type_of, with_trees
 
 FORMAT = "neuraltrees-bundle-1"
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A node's type and its most probable labels, each with its probability."""
+
+    type: str
+    top: tuple[tuple[str, float], ...]
+
+    @property
+    def label(self) -> str:
+        return self.top[0][0]
+
+    @property
+    def probability(self) -> float:
+        return self.top[0][1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +63,12 @@ class Bundle:
     facts: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, fitted: Fitted, problem: Problem, network: NetworkSpec, run: int | None = None) -> Bundle:
+    def of(cls, fitted: Fitted, run: int | None = None) -> Bundle:
         """The network of one run; by default that of the best validation accuracy."""
         run = int(fitted.val.argmax()) if run is None else run
-        task = problem.task
+        if not 0 <= run < len(fitted.val):
+            raise InputError(f"Expected a run between 0 and {len(fitted.val) - 1}; got {run}.")
+        task = fitted.task
         weights = {name: value[run : run + 1].cpu().clone() for name, value in fitted.network.state_dict().items()}
         labels = {name: list(names) for name, names in task.labels.items()}
         facts = {
@@ -61,7 +77,8 @@ class Bundle:
             "test accuracy": float(fitted.test[run]),
             "best epoch": int(fitted.best_epoch[run]),
         }
-        return cls(network, labels, task.num_features, weights, problem.scaling, task.max_treewidth, task.seed, facts)
+        how = (task.scaling, task.max_treewidth, task.seed)
+        return cls(fitted.spec, labels, task.num_features, weights, *how, facts)
 
     def save(self, path: PathLike) -> None:
         """Writes a `.safetensors` file, whole or not at all."""
@@ -110,8 +127,8 @@ class Bundle:
 
         Shapes: a list of :math:`(n, C)`, where C is the largest number of labels of a node type
         """
-        scaled = []
-        for number, graph in enumerate(graphs):
+        scaled: list[Data] = []
+        for number, graph in enumerate(listed(graphs)):
             try:
                 check_graph(graph, self.num_features, self.classes, labelled=False)
             except InputError as error:
@@ -120,13 +137,32 @@ class Bundle:
         if not scaled:
             return []
         if self.network.model == "neural-tree":
-            scaled = attach_htrees(scaled, self.max_treewidth, seed=self.seed)
+            scaled = list(with_trees(scaled, self.max_treewidth, self.seed))
         sizes = [graph.num_nodes for graph in scaled]
         network = self._build()
         with torch.no_grad():
             part = portion(scaled, network, self.network.merge, torch.arange(sum(sizes)), torch.device("cpu"))
             logits = network.run(part.x, part.plan, part.node_type).squeeze(1)
         return list(logits.softmax(-1).split_with_sizes(sizes))
+
+    def label(self, graphs: Iterable[Data], top: int = 1) -> list[list[Guess]]:
+        """The most probable labels of every node, for each graph.
+
+        Args:
+            graphs: as for `predict`.
+            top: how many labels of a node to list.
+        """
+        graphs = listed(graphs)
+        kinds = list(self.labels.items())
+        answers = []
+        for graph, rows in zip(graphs, self.predict(graphs), strict=True):
+            guesses = []
+            for kind, row in zip(type_of(graph).tolist(), rows.tolist(), strict=True):
+                name, labels = kinds[kind]
+                ranked = sorted(zip(row, labels, strict=False), reverse=True)[:top]
+                guesses.append(Guess(name, tuple((label, share) for share, label in ranked)))
+            answers.append(guesses)
+        return answers
 
     def _build(self) -> Any:
         network = self.network.build(self.num_features, self.classes, runs=1)

@@ -81,9 +81,9 @@ def preset(dataset: str, model: str, conv: str) -> dict[str, Any]:
         return common | (attention if conv == "gat" else {"hidden": 16, "dropout": 0.5, "lr": 0.01})
     values = _SCENE_GRAPHS.get((model, conv), (128, 4, 1e-3, 0.005))
     found: dict[str, Any] = dict(zip(("hidden", "layers", "weight_decay", "lr"), values, strict=True))
-    return found | (
-        {"epochs": 200, "standardise": True, "log_sizes": True} if dataset == "synthetic" else {"epochs": 1000}
-    )
+    found["every_class"] = False  # some labels are too rare for every split to train on them
+    generated = {"epochs": 200, "standardise": True, "log_sizes": True}
+    return found | (generated if dataset == "synthetic" else {"epochs": 1000})
 
 
 def load_config(path: PathLike | None = None, overrides: Mapping[str, object] | None = None) -> TrainConfig:

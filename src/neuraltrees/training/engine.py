@@ -49,6 +49,7 @@ class Fitted:
     """What came out: for every run the accuracies at its best validation epoch, and the weights it had then.
 
     Args:
+        task, spec: what was trained on and what was trained.
         network: the R networks, with the weights of their best epoch.
         val, test: accuracies at that epoch.
         best_epoch: its number, from 1.
@@ -58,6 +59,8 @@ class Fitted:
     Shapes: val, test and best_epoch :math:`(R)`, curves :math:`(E, R)`
     """
 
+    task: Task
+    spec: NetworkSpec
     network: Network
     val: Tensor
     test: Tensor
@@ -119,10 +122,15 @@ class Trainer:
         runs: Sequence[Run],
         device: torch.device | str = "cpu",
     ) -> None:
-        if not runs:
-            raise InputError("Expected at least one run; got none.")
+        if not isinstance(runs, Sequence) or not runs:
+            raise InputError(f"Expected a list of at least one Run; got {runs!r}.")
         for run in runs:
-            task.check_split(run.split)
+            if not isinstance(run, Run):
+                raise InputError(f"Expected runs as Run(seed, split); got {type(run).__name__}.")
+            task.check_split(run.split, training.every_class)
+        if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+            raise InputError(f"Expected a device that is there; got {device}, and CUDA is not available. Use cpu.")
+        self.task, self.spec = task, network
         self.training, self.device, count = training, torch.device(device), len(runs)
         self.network = _seeded(network, task, [run.seed for run in runs]).to(self.device)
         self.portions = portions(task, self.network, network.merge, training.batches, self.device)
@@ -165,7 +173,7 @@ class Trainer:
         done = self.epochs_done
         start, before = time.perf_counter(), self.seconds
         while done < self.training.epochs:
-            self._run_epoch(done)
+            self.run_epoch(done)
             done += 1
             if done % rhythm == 0 or done == self.training.epochs:
                 self.seconds = before + time.perf_counter() - start
@@ -189,6 +197,8 @@ class Trainer:
         self.network.set_coins(None)
         loss, val, test = self.curves[:, :done].cpu()
         return Fitted(
+            self.task,
+            self.spec,
             self.network.eval(),
             self.best_val.cpu(),
             self.best_test.cpu(),
@@ -233,7 +243,8 @@ class Trainer:
                 for part, moment in self.optimiser.state[parameter].items():
                     moment.copy_(state[f"adam.{part}.{name}"])
 
-    def _run_epoch(self, done: int) -> None:
+    def run_epoch(self, done: int) -> None:
+        """Runs one epoch, the one after so many."""
         decay = self.training.decay_every
         self.lr.fill_(self.training.lr * (self.training.decay ** (done // decay) if decay else 1))
         # A hash of the epoch alone, so that it is the same for any runs and after a break.
@@ -247,7 +258,7 @@ class Trainer:
     def _step(self, batch: Portion) -> None:
         self.optimiser.zero_grad()
         logits = self.network.run(batch.x, batch.plan, batch.node_type)
-        labels = batch.y.view(-1, 1, 1).expand(-1, logits.shape[1], 1)
+        labels = batch.y.clamp(min=0).view(-1, 1, 1).expand(-1, logits.shape[1], 1)
         losses = -logits.log_softmax(-1).gather(-1, labels).squeeze(-1)
         losses = losses * self.train_mask[batch.nodes]
         # Runs share nothing, so the sum of their losses has the gradient of each; one without a node here gets zero.

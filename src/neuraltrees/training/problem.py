@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from neuraltrees.datasets import CitationNetwork, StanfordSceneGraphs, SyntheticScenes
 from neuraltrees.datasets.splits import citation_split, random_graph_split, random_node_split
 from neuraltrees.training.config import CITATIONS, TrainConfig
 from neuraltrees.training.engine import Run
-from neuraltrees.training.scaling import AS_THEY_ARE, Scaling
 from neuraltrees.training.task import Task
 
 SIZES = (3, 4, 5)  # the columns of a scene graph's features that hold the size of the bounding box
@@ -16,17 +15,10 @@ SIZES = (3, 4, 5)  # the columns of a scene graph's features that hold the size 
 
 @dataclass(frozen=True)
 class Problem:
-    """A task with its runs.
-
-    Args:
-        task: the graphs.
-        runs: seed and split of each run.
-        scaling: how the features were scaled; the task has them scaled already.
-    """
+    """A task with the seed and split of each run."""
 
     task: Task
     runs: list[Run]
-    scaling: Scaling = AS_THEY_ARE
 
 
 def load_problem(config: TrainConfig) -> Problem:
@@ -47,7 +39,6 @@ def load_problem(config: TrainConfig) -> Problem:
         task = Task(list(generated), generated.labels, config.max_treewidth, config.seed)
         sizes = [graph.num_nodes for graph in task.graphs]
         splits = [random_graph_split(sizes, config.train_share, seed=seed) for seed in seeds]
-    problem = Problem(task, [Run(seed, split) for seed, split in zip(seeds, splits, strict=True)])
-    logarithm = SIZES if config.log_sizes else ()
-    scaling = Scaling.fit(task.graphs, logarithm) if config.standardise else Scaling(logarithm)
-    return replace(problem, task=scaling.apply_all(task), scaling=scaling)
+    if config.log_sizes or config.standardise:
+        task = task.scaled(SIZES if config.log_sizes else (), config.standardise)
+    return Problem(task, [Run(seed, split) for seed, split in zip(seeds, splits, strict=True)])

@@ -11,7 +11,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
-from neuraltrees.training.task import Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +61,6 @@ class Scaling:
         scaled = copy(graph)
         scaled.x = x
         return scaled
-
-    def apply_all(self, task: Task) -> Task:
-        """The task with scaled features."""
-        return replace(task, graphs=[self.apply(graph) for graph in task.graphs])
 
 
 AS_THEY_ARE = Scaling()

@@ -98,6 +98,7 @@ class TrainingSpec(Spec):
     decay_every: int | None = option(None, "Multiply the learning rate by `decay` every so many epochs.", ge=1)
     decay: float = option(0.5, "The factor of the step decay.", gt=0, le=1)
     patience: int | None = option(None, "Stop a run after so many epochs without a better validation accuracy.", ge=1)
+    every_class: bool = option(True, "Refuse a split that leaves a label without a training node.")
     batches: int = option(16, "Steps an epoch: the graphs are divided among so many batches.", ge=1)
 
 

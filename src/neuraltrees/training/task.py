@@ -13,7 +13,9 @@ from torch_geometric.data import Data
 from neuraltrees.data import HTreeData
 from neuraltrees.data.transform import attach_htrees
 from neuraltrees.datasets import Split
+from neuraltrees.decomposition.decompose import check_at_least
 from neuraltrees.errors import InputError
+from neuraltrees.training.scaling import AS_THEY_ARE, Scaling
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +27,10 @@ class Task:
             `node_type`, numbered as `labels` lists them. A graph with an H-tree keeps it, others get theirs when a
             neural tree is trained.
         labels: the names of the labels of each node type.
-        max_treewidth: bound for H-trees that are built; see `ToHTree`.
+        max_treewidth: bound for H-trees that are built, later for predictions as well; see `ToHTree`. Say it also for
+            graphs that come with trees of bounded treewidth.
         seed: breaks ties in H-trees that are built.
+        scaling: how the features were scaled; see `scaled`.
 
     >>> graph = Data(x=torch.eye(3), y=torch.tensor([0, 1, 1]), edge_index=torch.tensor([[0, 1], [1, 2]]))
     >>> task = Task([graph], {"node": ("even", "odd")})
@@ -38,10 +42,19 @@ class Task:
     labels: Mapping[str, Sequence[str]]
     max_treewidth: int | None = None
     seed: int = 0
+    scaling: Scaling = AS_THEY_ARE
 
     def __post_init__(self) -> None:
-        graphs = list(self.graphs)
+        graphs = listed(self.graphs)
         object.__setattr__(self, "graphs", graphs)
+        if not isinstance(self.labels, Mapping) or not all(
+            isinstance(names, Sequence) for names in self.labels.values()
+        ):
+            raise InputError(
+                f"Expected labels as a mapping of node types to names, such as {{'node': ('cat', 'dog')}}; got {self.labels!r}."
+            )
+        if self.max_treewidth is not None:
+            check_at_least("max_treewidth", self.max_treewidth, 1)
         if not graphs:
             raise InputError("Expected at least one graph; got none.")
         if not self.labels or not all(len(names) for names in self.labels.values()):
@@ -77,12 +90,30 @@ class Task:
 
     def with_trees(self) -> Task:
         """The same task, its graphs with their H-trees."""
-        if all(isinstance(graph, HTreeData) for graph in self.graphs):
-            return self
-        return replace(self, graphs=attach_htrees(self.graphs, self.max_treewidth, seed=self.seed))
+        graphs = with_trees(self.graphs, self.max_treewidth, self.seed)
+        return self if graphs is self.graphs else replace(self, graphs=graphs)
 
-    def check_split(self, split: Split) -> None:
-        """Raises `InputError` unless the masks are disjoint parts of this task's nodes, each with a node in it."""
+    def scaled(self, logarithm: Sequence[int] = (), standardise: bool = True) -> Task:
+        """The same task with scaled features; a bundle of what is trained on it scales its inputs alike.
+
+        Args:
+            logarithm: columns that are replaced by their logarithm.
+            standardise: whether every feature gets mean 0 and standard deviation 1.
+        """
+        if self.scaling is not AS_THEY_ARE:
+            raise InputError("Expected a task that is not scaled yet; got a scaled one.")
+        scaling = Scaling.fit(self.graphs, logarithm) if standardise else Scaling(tuple(logarithm))
+        return replace(self, graphs=[scaling.apply(graph) for graph in self.graphs], scaling=scaling)
+
+    def check_split(self, split: Split, every_class: bool = False) -> None:
+        """Raises `InputError` unless the masks are disjoint parts of this task's nodes, each with a node in it.
+
+        Args:
+            split: the masks.
+            every_class: also demand a training node of every label that a node has.
+        """
+        if not isinstance(split, Split):
+            raise InputError(f"Expected a Split; got {type(split).__name__}.")
         masks = {"training": split.train, "validation": split.val, "test": split.test}
         for name, mask in masks.items():
             if mask.shape != (self.num_nodes,) or mask.dtype != torch.bool:
@@ -94,6 +125,21 @@ class Task:
                 raise InputError(f"Expected at least one {name} node; got none. Raise its share.")
         if (split.train.int() + split.val.int() + split.test.int()).max() > 1:
             raise InputError("Expected disjoint training, validation and test nodes; got a node in two of them.")
+        y, kinds = self.y, self.node_type
+        used = split.train | split.val | split.test
+        if (y[used] < 0).any():
+            node = int((used & (y < 0)).nonzero()[0])
+            raise InputError(f"Expected labels of all nodes of the split; node {node} of all graphs has none (-1).")
+        for kind, (name, labels) in enumerate(self.labels.items() if every_class else ()):
+            seen, taught = (
+                y[mask & (kinds == kind)].clamp(min=0).bincount(minlength=len(labels)) for mask in (used, split.train)
+            )
+            missing = [labels[label] for label in ((seen > 0) & (taught == 0)).nonzero().flatten().tolist()]
+            if missing:
+                raise InputError(
+                    f"Expected a training node of every {name} label; got none of {', '.join(missing)}. "
+                    f"Train on more nodes, draw with another seed, or set every_class=False."
+                )
 
     def fingerprint(self) -> str:
         """A hash of all that a model can see, to tell tasks apart."""
@@ -120,7 +166,11 @@ def check_graph(graph: Data, num_features: int, classes: Mapping[str, int], labe
     if isinstance(graph, HTreeData):
         graph.htree  # noqa: B018  raises if the tree is another graph's
     _check_edges(graph.edge_index, x.shape[0])
+    if len(classes) > 1 and graph.get("node_type") is None:
+        raise InputError(f"Expected node_type, since there are the types {', '.join(classes)}; got none.")
     kinds = type_of(graph)
+    if kinds.is_floating_point() or kinds.dtype == torch.bool:
+        raise InputError(f"Expected node_type as integers; got {kinds.dtype}. Use node_type.long().")
     if kinds.shape != (x.shape[0],) or (len(kinds) and not 0 <= int(kinds.min()) <= int(kinds.max()) < len(classes)):
         raise InputError(
             f"Expected a node_type for each of {x.shape[0]} nodes, below {len(classes)} ({', '.join(classes)}); "
@@ -139,9 +189,34 @@ def _check_edges(edge_index: Tensor | None, num_nodes: int) -> None:
         raise InputError(f"Expected edges between the nodes 0 to {num_nodes - 1}; got one at node {end}.")
 
 
+def listed(graphs: Iterable[Data]) -> list[Data]:
+    """The graphs as a list; `InputError` for what is none."""
+    if isinstance(graphs, Data) or not isinstance(graphs, Iterable):
+        raise InputError(
+            f"Expected a list of graphs; got {type(graphs).__name__}. Put a single one in brackets: [graph]."
+        )
+    found = list(graphs)
+    wrong = next((graph for graph in found if not isinstance(graph, Data)), None)
+    if wrong is not None:
+        raise InputError(
+            f"Expected graphs as torch_geometric.data.Data; got {type(wrong).__name__}. "
+            f"A NetworkX graph becomes one by torch_geometric.utils.from_networkx."
+        )
+    return found
+
+
+def with_trees(graphs: Sequence[Data], max_treewidth: int | None, seed: int) -> Sequence[Data]:
+    """The graphs with their H-trees: those they came with, or new ones."""
+    bare = [number for number, graph in enumerate(graphs) if not isinstance(graph, HTreeData)]
+    if not bare:
+        return graphs
+    built = dict(zip(bare, attach_htrees([graphs[number] for number in bare], max_treewidth, seed=seed), strict=True))
+    return [built.get(number, graph) for number, graph in enumerate(graphs)]
+
+
 def type_of(graph: Data) -> Tensor:
     """The node types of a graph: all 0 where it has none."""
-    kinds: Tensor | None = graph.node_type if "node_type" in graph else None
+    kinds: Tensor | None = graph.get("node_type")
     return torch.zeros(graph.num_nodes, dtype=torch.int64) if kinds is None else kinds
 
 
@@ -150,12 +225,13 @@ def _check_labels(y: Tensor | None, kinds: Tensor, classes: Mapping[str, int]) -
         came = "none" if y is None else f"{y.dtype} of shape {tuple(y.shape)}"
         raise InputError(f"Expected labels y as integers of shape ({len(kinds)},); got {came}.")
     limit = torch.tensor(list(classes.values()))[kinds]
-    wrong = ((y < 0) | (y >= limit)).nonzero().flatten()
+    wrong = ((y < -1) | (y >= limit)).nonzero().flatten()
     if len(wrong):
         node = int(wrong[0])
         name = list(classes)[int(kinds[node])]
         raise InputError(
-            f"Expected {name} labels between 0 and {int(limit[node]) - 1}; got {int(y[node])} at node {node}."
+            f"Expected {name} labels between 0 and {int(limit[node]) - 1}, or -1 for none; "
+            f"got {int(y[node])} at node {node}."
         )
 
 
