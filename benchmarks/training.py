@@ -50,7 +50,7 @@ console = Console(width=140)
 
 # As tuned in the paper; 16 batches of whole graphs, like 16 of 128 labelled nodes, go over the training nodes once.
 NETWORK = NetworkSpec(conv="sage", hidden=128, layers=4, dropout=0.25)
-TRAINING = TrainingSpec(epochs=1000, lr=0.005, weight_decay=1e-3, batches=16)
+TRAINING = TrainingSpec(every_class=False, epochs=1000, lr=0.005, weight_decay=1e-3, batches=16)
 CITATION_NETWORK = NetworkSpec(conv="gcn", hidden=16, layers=2, dropout=0.5, readout=False)
 CITATION_ADAM = {"lr": 0.01, "weight_decay": 5e-4}
 TREEWIDTHS = (1, 2, 4, 6)

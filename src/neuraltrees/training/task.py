@@ -51,7 +51,8 @@ class Task:
             isinstance(names, Sequence) for names in self.labels.values()
         ):
             raise InputError(
-                f"Expected labels as a mapping of node types to names, such as {{'node': ('cat', 'dog')}}; got {self.labels!r}."
+                f"Expected labels as a mapping of node types to names, such as {{'node': ('cat', 'dog')}}; "
+                f"got {self.labels!r}."
             )
         if self.max_treewidth is not None:
             check_at_least("max_treewidth", self.max_treewidth, 1)
