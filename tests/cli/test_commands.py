@@ -11,7 +11,6 @@ import pytest
 
 import neuraltrees as nt
 from neuraltrees.cli import main
-from neuraltrees.cli.demo import example_graphs
 
 GOLDEN = "p tw 5 6\n1 2\n1 3\n2 4\n3 4\n3 5\n4 5\n"
 
@@ -99,14 +98,6 @@ def test_htree_is_drawn_and_stored(golden: Path, tmp_path: Path, capsys: pytest.
     assert "drawn to" in output and "written to" in output
 
 
-def test_demo_draws_every_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, output, _ = run(capsys, "demo", "--out", tmp_path / "pictures")
-    assert code == 0
-    names = list(example_graphs())
-    assert sorted(path.stem for path in (tmp_path / "pictures").iterdir()) == sorted(names)
-    assert all(name in output for name in names)
-
-
 BAD = {
     "no such file": (["htree", "nowhere.gr"], "No such file or directory: nowhere.gr"),
     "a folder": (["decompose", "."], "Is a directory"),
@@ -145,7 +136,8 @@ def test_old_file_survives_a_refused_command(golden: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--help"], ["decompose", "--help"], ["htree", "--help"], ["demo", "--help"]]
+    "arguments",
+    [[], ["--help"], *([command, "--help"] for command in ("demo", "train", "tune", "predict", "decompose", "htree"))],
 )
 def test_help_explains(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     code, output, _ = run(capsys, *arguments)

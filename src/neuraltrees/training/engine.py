@@ -128,10 +128,8 @@ class Trainer:
             if not isinstance(run, Run):
                 raise InputError(f"Expected runs as Run(seed, split); got {type(run).__name__}.")
             task.check_split(run.split, training.every_class)
-        if torch.device(device).type == "cuda" and not torch.cuda.is_available():
-            raise InputError(f"Expected a device that is there; got {device}, and CUDA is not available. Use cpu.")
         self.task, self.spec = task, network
-        self.training, self.device, count = training, torch.device(device), len(runs)
+        self.training, self.device, count = training, _device(device), len(runs)
         self.network = _seeded(network, task, [run.seed for run in runs]).to(self.device)
         self.portions = portions(task, self.network, network.merge, training.batches, self.device)
         self.coins = Coins(torch.tensor([run.seed for run in runs], device=self.device))
@@ -299,6 +297,16 @@ class Trainer:
                 step = torch.zeros((), dtype=torch.float32, device=self.device)
                 zero = torch.zeros_like(parameter, memory_format=torch.preserve_format)
                 self.optimiser.state[parameter] = {"step": step, "exp_avg": zero, "exp_avg_sq": zero.clone()}
+
+
+def _device(name: torch.device | str) -> torch.device:
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"Expected a device such as cpu or cuda; got {name!r}.") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"Expected a device that is there; got {name}, and CUDA is not available. Use cpu.")
+    return device
 
 
 def _seeded(spec: NetworkSpec, task: Task, seeds: Sequence[int]) -> Network:

@@ -1,0 +1,236 @@
+"""train, predict and demo as a person runs them, a kill in the middle included."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from neuraltrees.cli import main
+from neuraltrees.datasets import SyntheticScenes
+from neuraltrees.training import Bundle, load_config
+
+SMALL = ["--scenes", "30", "--hidden", "8", "--layers", "2", "--batches", "3", "--conv", "sage"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a command."""
+    with pytest.raises(SystemExit) as end:
+        main([str(argument) for argument in arguments])
+    output = capsys.readouterr()
+    return int(end.value.code or 0), output.out, output.err
+
+
+def result_of(folder: Path) -> dict[str, Any]:
+    """All that a training found, without the time it took."""
+    content: dict[str, Any] = json.loads((folder / "result.json").read_text())
+    del content["seconds"]
+    return content
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    with pytest.raises(SystemExit) as end:
+        main(["train", *SMALL, "--epochs", "4", "--runs", "2", "--out", str(folder)])
+    assert not end.value.code
+    return folder
+
+
+def test_train_keeps_everything(trained: Path) -> None:
+    names = {path.name for path in trained.iterdir()}
+    assert names == {"config.yaml", "checkpoint.safetensors", "result.json", "model.safetensors", "curves.svg"}
+    result = result_of(trained)
+    assert [entry["seed"] for entry in result["runs"]] == [0, 1]
+    assert [len(curve) for curve in result["curves"]["loss"]] == [4, 4]
+    assert all(0 <= entry["test"] <= 1 for entry in result["runs"])
+    assert load_config(trained / "config.yaml").as_dict() == result["config"]
+    best = max(result["runs"], key=lambda entry: entry["val"])
+    assert Bundle.load(trained / "model.safetensors").facts["test accuracy"] == best["test"]
+
+
+def test_a_file_and_flags_make_a_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("dataset: synthetic\nscenes: 30\nhidden: 8\nlayers: 2\nepochs: 9\nmodel: gnn\n")
+    code, output, _ = run(capsys, "train", "--config", config, "--epochs", 2, "--out", tmp_path / "run", "--json")
+    assert code == 0
+    used = json.loads(output)["config"]
+    assert (used["epochs"], used["hidden"], used["model"], used["standardise"]) == (2, 8, "gnn", True)
+
+
+def test_a_killed_training_goes_on_to_the_same_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["train", *SMALL, "--epochs", "400", "--runs", "2", "--dropout", "0.3"]
+    broken, whole = tmp_path / "broken", tmp_path / "whole"
+    command = [sys.executable, "-c", "from neuraltrees.cli import main; main()", *arguments, "--checkpoint-every", "0"]
+    process = subprocess.Popen([*command, "--out", str(broken)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not (broken / "checkpoint.safetensors").exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert not (broken / "result.json").exists(), "it was killed before its end"
+
+    assert run(capsys, *arguments, "--out", broken)[0] == 2, "without --resume the folder is refused"
+    assert run(capsys, "train", "--resume", "--out", broken)[0] == 0
+    assert run(capsys, *arguments, "--out", whole)[0] == 0
+    assert result_of(broken) == result_of(whole)
+    ours, theirs = (Bundle.load(folder / "model.safetensors").weights for folder in (broken, whole))
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_resume_refuses_another_training(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (trained / "result.json").read_bytes()
+    code, _, errors = run(capsys, "train", "--resume", "--out", trained, "--lr", "0.5")
+    assert code == 2
+    assert "to hold this training, with lr = 0.5; got 0.005" in errors
+    assert (trained / "result.json").read_bytes() == before
+
+
+def test_a_corrupt_checkpoint_is_named_and_nothing_is_lost(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for path in trained.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    content = (folder / "checkpoint.safetensors").read_bytes()
+    (folder / "checkpoint.safetensors").write_bytes(content[: len(content) // 2])
+    code, output, errors = run(capsys, "train", "--resume", "--out", folder)
+    assert (code, output) == (2, "")
+    assert "to be a checkpoint of neuraltrees; got a broken file" in errors
+    assert (folder / "result.json").read_bytes() == (trained / "result.json").read_bytes()
+
+
+def test_tensorboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    assert run(capsys, "train", *SMALL, "--epochs", 2, "--out", folder, "--tensorboard")[0] == 0
+    assert [path.name[:6] for path in (folder / "tensorboard").iterdir()] == ["events"]
+
+
+def scene_file(path: Path, number: int = 0) -> Path:
+    """A generated scene in the JSON form that `predict` reads."""
+    scene = SyntheticScenes(number + 1)[number]
+    kinds = ["room", "object"]
+    nodes = [{"x": x, "type": kinds[kind]} for x, kind in zip(scene.x.tolist(), scene.node_type.tolist(), strict=True)]
+    edges = [edge for edge in scene.edge_index.t().tolist() if edge[0] < edge[1]]
+    path.write_text(json.dumps({"nodes": nodes, "edges": edges}))
+    return path
+
+
+def test_predict_says_what_the_network_says(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "labels.json"
+    model = trained / "model.safetensors"
+    code, output, _ = run(capsys, "predict", model, scene_file(tmp_path / "scene.json"), "--out", out, "--top", 2)
+    assert code == 0
+    (graph,) = json.loads(out.read_text())["graphs"]
+    guesses = Bundle.load(model).label([SyntheticScenes(1)[0]], top=2)[0]
+    assert [(node["type"], node["label"]) for node in graph["nodes"]] == [(g.type, g.label) for g in guesses]
+    assert [node["probability"] for node in graph["nodes"]] == pytest.approx([g.probability for g in guesses], abs=1e-5)
+    assert all(len(node["top"]) == 2 for node in graph["nodes"])
+    assert guesses[0].label in output
+
+
+BAD_GRAPHS = {
+    "not JSON": ("{", "to be a JSON file"),
+    "no nodes": ('{"nodes": [], "edges": []}', "expected nodes: List should have at least 1 item"),
+    "unknown name": ('{"nodes": [{"x": [1.0]}], "edges": [], "colour": 1}', "expected colour: Extra inputs"),
+    "text for a number": ('{"nodes": [{"x": ["a"]}], "edges": []}', "expected nodes.0.x.0"),
+    "no type": (
+        '{"nodes": [{"x": [1, 1, 1, 1, 1, 1]}], "edges": []}',
+        "expected node 0 of type room or object",
+    ),
+    "few features": ('{"nodes": [{"x": [1.0], "type": "room"}], "edges": []}', "Expected 6 features a node; got 1"),
+    "uneven features": (
+        '{"nodes": [{"x": [1.0], "type": "room"}, {"x": [1, 2], "type": "object"}], "edges": []}',
+        "expected as many features for every node; got [1, 2]",
+    ),
+    "an edge of three": ('{"nodes": [{"x": [1], "type": "room"}], "edges": [[0, 0, 0]]}', "expected edges as pairs"),
+    "an edge to nowhere": (
+        '{"nodes": [{"x": [1, 1, 1, 1, 1, 1], "type": "room"}], "edges": [[0, 3]]}',
+        "Expected edges between the nodes 0 to 0; got one at node 3",
+    ),
+    "no size": (
+        '{"nodes": [{"x": [1, 1, 1, 0, 1, 1], "type": "room"}], "edges": []}',
+        "Expected positive features in the columns [3, 4, 5]",
+    ),
+    "NaN": ('{"nodes": [{"x": [NaN, 1, 1, 1, 1, 1], "type": "room"}], "edges": []}', "Expected finite features"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BAD_GRAPHS.values(), ids=BAD_GRAPHS)
+def test_bad_graphs_are_one_line(
+    content: str, message: str, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "graph.json", tmp_path / "labels.json"
+    path.write_text(content)
+    out.write_text("precious")
+    code, output, errors = run(capsys, "predict", trained / "model.safetensors", path, "--out", out)
+    assert (code, output) == (2, "")
+    assert errors.startswith("Error: ") and errors.count("\n") == 1
+    assert message in errors
+    assert out.read_text() == "precious"
+
+
+BAD_FLAGS = {
+    "unknown conv": (["--conv", "cnn"], "Expected conv to be 'gcn', 'sage', 'gat' or 'gin'; got 'cnn'"),
+    "no rounds": (["--layers", "0"], "Expected layers to be at least 1; got 0"),
+    "all dropped": (["--dropout", "1"], "Expected dropout to be below 1; got 1.0"),
+    "no cuda": (["--device", "cuda"], "CUDA is not available"),
+    "unknown device": (["--device", "abacus"], "Expected a device such as cpu or cuda; got 'abacus'"),
+    "sparse features": (["--dataset", "cora", "--standardise"], "cora"),
+}
+
+
+@pytest.mark.parametrize(("flags", "message"), BAD_FLAGS.values(), ids=BAD_FLAGS)
+def test_bad_flags_are_one_line(
+    flags: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "cuda" in flags and torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    code, output, errors = run(capsys, "train", *SMALL, *flags, "--out", tmp_path / "run", "--data-root", tmp_path)
+    assert (code, output) == (2, "")
+    assert errors.startswith("Error: ") and errors.count("\n") == 1
+    assert message in errors
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("hiden: 3\n", "Expected no other names than dataset, runs, "),
+        ("hidden: many\n", "Expected hidden to be a valid integer; got 'many'"),
+        ("- 1\n", "to map names to values"),
+        ("a: [\n", "to be a YAML file"),
+        ("a: !!python/object/apply:os.system ['true']\n", "to be a YAML file"),
+    ],
+)
+def test_bad_files(content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(content)
+    code, _, errors = run(capsys, "train", "--config", path, "--out", tmp_path / "run")
+    assert code == 2
+    assert message in errors
+
+
+def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--scenes", 40, "--runs", 2, "--epochs", 2)
+    code, output, _ = run(capsys, "demo", "--out", tmp_path, *arguments)
+    assert code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    lines = output.splitlines()
+    assert lines[0] == "Test accuracy on generated scenes"
+    assert [line.split()[0] for line in lines[2:6]] == ["gcn", "sage", "gat", "gin"]
+    assert "Exact posterior, the optimum: " in output
+    page = (tmp_path / "report.html").read_text()
+    accuracy = lines[3].split()[1]
+    assert accuracy in page
