@@ -202,6 +202,7 @@ def measure(
                     "posterior": [float(pool.by_posterior[nodes].double().mean()) for nodes in tests],
                     "own_features": [float(pool.by_features[nodes].double().mean()) for nodes in tests],
                     "seconds": fitted.seconds,
+                    "device": device,
                 }
             )
             write_whole(path, json.dumps(results, indent=1).encode())
