@@ -12,7 +12,7 @@ CPP_BUILD := build/sanitized
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
-demo: .venv/core  ## build and draw the H-trees of the built-in graphs
+demo: .venv/core  ## train on generated scenes, compare with the optimum, write a report
 	$(BIN)/neuraltrees demo
 
 test: test-cpp test-python  ## run all tests
@@ -35,8 +35,9 @@ format: .venv/requirements  ## rewrite the Python files in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/core  ## measure the core against its rivals
+bench: .venv/core  ## measure the core and training against their rivals
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/training.py
 
 clean:  ## remove what was built
 	rm -rf .venv build neuraltrees-demo

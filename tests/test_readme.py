@@ -15,9 +15,9 @@ def test_python_of_the_readme_prints_what_its_comments_say(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     snippets = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    assert len(snippets) == 2
+    assert len(snippets) == 3
     for code in snippets:
         exec(compile(code, "README.md", "exec"), {})
     promised = re.findall(r"^ *print\(.*\)  # (.*)$", "".join(snippets), flags=re.MULTILINE)
     assert capsys.readouterr().out.splitlines() == promised
-    assert {path.name for path in tmp_path.iterdir()} == {"htree.svg", "htree.safetensors"}
+    assert {path.name for path in tmp_path.iterdir()} == {"htree.svg", "htree.safetensors", "model.safetensors"}
