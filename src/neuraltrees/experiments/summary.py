@@ -190,10 +190,9 @@ def _large(results: dict[str, Any] | None) -> str:
     for point in results["points"]:
         rounds = results["tuning"][point["model"]]["best"]["layers"]
         test, best = 100 * mean(point["test"]), 100 * mean(point["posterior"])
-        lines += [
-            f"With {point['scenes']:,} training scenes, {rounds} rounds and separate weights for every edge type, one run",
-            f"of the {NAMES[point['model']]} comes to {test:.1f} %: {test - best:+.1f} points to the posterior's {best:.1f} %.",
-        ]
+        setting = f"{point['scenes']:,} training scenes, {rounds} rounds and separate weights for every edge type"
+        gap = f"{test - best:+.1f} points to the posterior's {best:.1f} %"
+        lines += [f"With {setting},", f"one run of the {NAMES[point['model']]} comes to {test:.1f} %: {gap}."]
     command = "python -m neuraltrees.experiments.posterior_gap --protocol large --models neural-tree --out docs/results"
     return "\n".join([*lines, "", f"    {command}"])
 
