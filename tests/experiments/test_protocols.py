@@ -11,6 +11,7 @@ import torch
 from neuraltrees.datasets import SyntheticScenes
 from neuraltrees.experiments import posterior_gap, scene_graphs, summary
 from neuraltrees.experiments.posterior_gap import Protocol
+from neuraltrees.experiments.statistics import mean_std
 
 TINY = Protocol((20, 30), (0.0, 1.0), (20, 1.0), (10, 15), 2, 8, ((1, 0.01), (2, 0.01)), 8)
 
@@ -64,6 +65,6 @@ def test_scene_graphs_and_the_summary(results: Path, data_root: Path) -> None:
     assert all(len(cell["test"]) == 2 for cell in content["cells"])
     summary.write_results(results)
     page = (results / "results.md").read_text()
-    accuracies = [summary.mean_std(cell["test"]) for cell in content["cells"]]
+    accuracies = [mean_std(cell["test"]) for cell in content["cells"]]
     assert f"| GCN | {' | '.join(accuracies)} |" in page
     assert (results / "images" / "posterior-gap.svg").read_text().lstrip().startswith("<?xml")

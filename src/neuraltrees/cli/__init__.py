@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.markup import escape
 
-from neuraltrees.cli import decompose, demo, htree, predict, train, tune
+from neuraltrees.cli import decompose, demo, htree, predict, reproduce, train, tune
 from neuraltrees.cli.terminal import errors
 from neuraltrees.errors import NeuralTreesError
 
@@ -22,6 +22,7 @@ app.command("demo")(demo.demo)
 app.command("train")(train.train)
 app.command("tune")(tune.tune_command)
 app.command("predict")(predict.predict)
+app.command("reproduce")(reproduce.reproduce)
 app.command("decompose")(decompose.decompose_file)
 app.command("htree")(htree.htree_of_file)
 

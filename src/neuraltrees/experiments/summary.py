@@ -7,21 +7,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-from collections.abc import Sequence
 from importlib import resources
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from scipy.stats import ttest_rel
-
+from neuraltrees.experiments.figures import LOOKS, line, panels, save
+from neuraltrees.experiments.statistics import mean_std, paired, percent
 from neuraltrees.files import write_whole
 
 NAMES = {"neural-tree": "neural tree", "gnn": "GNN"}
-LOOKS = {"neural-tree": ("#d55e00", "o", "-"), "gnn": ("#0072b2", "s", "--")}
 CONVS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "gin": "GIN"}
 
 
@@ -57,84 +51,39 @@ def gap_table(results: dict[str, Any], over: str) -> list[str]:
     for number, models in sorted(rows.items()):
         some = next(iter(models.values()))
         tests = [models.get(model, {}).get("test") for model in ("gnn", "neural-tree")]
-        gaps = [f"{100 * mean(test) - 100 * mean(some['posterior']):+.1f}" if test else "–" for test in tests]
+        gaps = [f"{percent(test) - percent(some['posterior']):+.1f}" if test else "–" for test in tests]
         shown = [mean_std(test) if test else "–" for test in tests]
         difference = paired(tests[1], tests[0]) if all(tests) else "–"
-        base = [f"{100 * mean(some[name]):.1f}" for name in ("posterior", "own_features")]
+        base = [f"{percent(some[name]):.1f}" for name in ("posterior", "own_features")]
         lines.append(f"| {number:,g} | {' | '.join([*base, *shown, *gaps, difference])} |")
     return lines
 
 
-def draw_gap(results: dict[str, Any]) -> Figure:
+def draw_gap(results: dict[str, Any], folder: Path) -> None:
     """Accuracy against the number of training scenes and against the coupling, with the posterior above both."""
-    figure = Figure(figsize=(9.5, 3.8), layout="constrained")
+    figure, axes = panels(2, sharey=True)
     size, coupling = results["protocol"]["middle"]
-    panels: Sequence[tuple[Axes, str, str, float]] = [
-        (axes, over, fixed, value)
-        for axes, (over, fixed, value) in zip(
-            figure.subplots(1, 2, sharey=True),
-            (("scenes", "coupling", coupling), ("coupling", "scenes", size)),
-            strict=True,
-        )
-    ]
-    for axes, over, fixed, value in panels:
+    for each, (over, fixed, value) in zip(
+        axes, (("scenes", "coupling", coupling), ("coupling", "scenes", size)), strict=True
+    ):
         points = sorted((p for p in results["points"] if p[fixed] == value), key=lambda p: p[over])
-        any_model = [p for p in points if p["model"] == "gnn"]
-        where = [p[over] for p in any_model]
-        axes.plot(where, [100 * mean(p["posterior"]) for p in any_model], "k:", label="exact posterior")
-        axes.plot(
-            where, [100 * mean(p["own_features"]) for p in any_model], ":", color="0.55", label="own features alone"
-        )
-        for model, (colour, marker, line) in LOOKS.items():
+        of_any = [p for p in points if p["model"] == "gnn"]
+        for name, label, colour in (
+            ("posterior", "exact posterior", "black"),
+            ("own_features", "own features", "0.55"),
+        ):
+            each.plot([p[over] for p in of_any], [percent(p[name]) for p in of_any], ":", color=colour, label=label)
+        for model, name in NAMES.items():
             of_model = [p for p in points if p["model"] == model]
-            tests = [[100 * value for value in p["test"]] for p in of_model]
-            axes.errorbar(
-                [p[over] for p in of_model],
-                [mean(test) for test in tests],
-                [statistics.stdev(test) if len(test) > 1 else 0 for test in tests],
-                color=colour,
-                marker=marker,
-                linestyle=line,
-                capsize=3,
-                label=NAMES[model],
-            )
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+            line(each, [p[over] for p in of_model], [p["test"] for p in of_model], name, LOOKS[name])
         if over == "scenes":
-            axes.set_xscale("log")
-        axes.set_xlabel("training scenes" if over == "scenes" else "coupling of neighbouring objects")
-        axes.set_title(f"coupling {value:g}" if over == "scenes" else f"{value:,} training scenes", fontsize=10)
-    panels[0][0].set_ylabel("test accuracy in %")
-    handles, labels = panels[0][0].get_legend_handles_labels()
+            each.set_xscale("log")
+        each.set_xlabel("training scenes" if over == "scenes" else "coupling of neighbouring objects")
+        each.set_title(f"coupling {value:g}" if over == "scenes" else f"{value:,} training scenes", fontsize=10)
+    axes[0].set_ylabel("test accuracy in %")
+    handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, frameon=False, loc="outside upper center", ncols=4)
-    return figure
-
-
-def mean(values: Sequence[float]) -> float:
-    return statistics.fmean(values)
-
-
-def mean_std(values: Sequence[float]) -> str:
-    """In per cent.
-
-    >>> mean_std([0.5, 0.6])
-    '55.0 ± 7.1'
-    """
-    spread = f" ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{100 * mean(values):.1f}{spread}"
-
-
-def paired(first: Sequence[float], second: Sequence[float]) -> str:
-    """The mean difference in points, and the p-value of a paired t-test over the runs.
-
-    >>> paired([0.5, 0.6, 0.7], [0.4, 0.5, 0.61])
-    '+9.7 (p = 0.0012)'
-    """
-    difference = f"{100 * (mean(first) - mean(second)):+.1f}"
-    if len(first) < 2:
-        return difference
-    chance = float(ttest_rel(first, second).pvalue)
-    return f"{difference} (p {'< 1e-4' if chance < 1e-4 else f'= {chance:.2g}'})"
+    save(figure, folder, "posterior-gap")
 
 
 def write_results(docs: Path) -> None:
@@ -157,9 +106,7 @@ def write_results(docs: Path) -> None:
         steps=full["protocol"]["steps"],
         devices=_devices(full),
     )
-    buffer = BytesIO()
-    draw_gap(full).savefig(buffer, format="svg", metadata={"Date": None})
-    write_whole(docs / "images" / "posterior-gap.svg", buffer.getvalue())
+    draw_gap(full, docs / "images")
     write_whole(docs / "results.md", content.encode())
 
 
@@ -189,7 +136,7 @@ def _large(results: dict[str, Any] | None) -> str:
     lines = ["### Enough scenes", ""]
     for point in results["points"]:
         rounds = results["tuning"][point["model"]]["best"]["layers"]
-        test, best = 100 * mean(point["test"]), 100 * mean(point["posterior"])
+        test, best = percent(point["test"]), percent(point["posterior"])
         setting = f"{point['scenes']:,} training scenes, {rounds} rounds and separate weights for every edge type"
         gap = f"{test - best:+.1f} points to the posterior's {best:.1f} %"
         lines += [f"With {setting},", f"one run of the {NAMES[point['model']]} comes to {test:.1f} %: {gap}."]

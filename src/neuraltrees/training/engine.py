@@ -251,7 +251,7 @@ class Trainer:
         for number in order.tolist():
             self._replay(("step", number), partial(self._step, self.portions[number]))
         self.network.eval()
-        self._replay("evaluate", self._evaluate)
+        self._replay("evaluate", self._finish_epoch)
 
     def _step(self, batch: Portion) -> None:
         self.optimiser.zero_grad()
@@ -267,10 +267,15 @@ class Trainer:
         self.running_loss += losses.detach().sum(0)
 
     @torch.no_grad()
-    def _evaluate(self) -> None:
+    def evaluate(self) -> None:
+        """Finds out which nodes every run labels right."""
         for batch in self.portions:
             guess = self.network.run(batch.x, batch.plan, batch.node_type).argmax(-1)
             self.correct[batch.nodes] = (guess == batch.y.view(-1, 1)).to(self.correct)
+
+    @torch.no_grad()
+    def _finish_epoch(self) -> None:
+        self.evaluate()
         val, test = ((self.correct * mask).sum(0) / mask.sum(0) for mask in (self.val_mask, self.test_mask))
         going = ~self._stopped()
         loss = self.running_loss / self.train_mask.sum(0)

@@ -1,0 +1,108 @@
+"""Citation networks: accuracy against the number of training nodes a class, and against the treewidth bound k."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from neuraltrees.experiments.cells import Cell, accuracies
+from neuraltrees.experiments.experiment import Experiment, Results, Scale
+from neuraltrees.experiments.figures import LOOKS, MORE, line, panels, save
+from neuraltrees.experiments.statistics import mean_std, paired
+
+NETWORKS = {"pubmed": "PubMed", "citeseer": "CiteSeer", "cora": "Cora"}
+# 20 nodes a class up to as many as its smallest class can give in every split; None is all that remain.
+SIZES: dict[str, tuple[int | None, ...]] = {
+    "pubmed": (20, 100, 500, 1500, None),
+    "citeseer": (20, 50, 100, None),
+    "cora": (20, 50, 75, None),
+}
+TREEWIDTHS = (1, 2, 4, 6)
+
+
+def data_cells(scale: Scale) -> list[Cell]:
+    """GCN and GAT, on the graph and on trees of several treewidths."""
+    common = scale.choose((10, 2), (200, 60))
+    cells = []
+    for dataset, sizes in SIZES.items():
+        for conv in ("gcn", "gat"):
+            for size in (20, None) if scale.quick else sizes:
+                fixed = {"dataset": dataset, "conv": conv, "train_per_class": size} | common
+                name = {"dataset": dataset, "conv": conv, "nodes": size}
+                cells.append(Cell.of(name | {"k": None}, model="gnn", **fixed))
+                for k in (1,) if scale.quick else (1, 4):
+                    cells.append(Cell.of(name | {"k": k}, model="neural-tree", max_treewidth=k, **fixed))
+    return cells
+
+
+def show_data(results: Results, folder: Path) -> list[str]:
+    figure, axes = panels(6, width=3.6, height=3.2)
+    lines = [
+        "| data | convolution | nodes a class | GNN | neural tree, best k | tree − GNN |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for place, (conv, dataset) in enumerate((conv, dataset) for conv in ("gcn", "gat") for dataset in NETWORKS):
+        names = [c["name"] for c in results["cells"] if (c["name"]["dataset"], c["name"]["conv"]) == (dataset, conv)]
+        sizes = list(dict.fromkeys(name["nodes"] for name in names))
+        ks = [k for k in dict.fromkeys(name["k"] for name in names) if k is not None]
+        where = list(range(len(sizes)))
+        of = {k: [accuracies(results, dataset=dataset, conv=conv, nodes=n, k=k) for n in sizes] for k in (None, *ks)}
+        line(axes[place], where, of[None], "GNN", LOOKS["GNN"])
+        for k, look in zip(ks, MORE, strict=False):
+            line(axes[place], where, of[k], f"neural tree, k = {k}", look)
+        axes[place].set_xticks(where, ["all" if n is None else str(n) for n in sizes])
+        axes[place].set_title(f"{conv.upper()} on {NETWORKS[dataset]}", fontsize=10)
+        axes[place].set_xlabel("training nodes a class")
+        for number, nodes in enumerate(sizes):
+            best = max(ks, key=lambda k: sum(of[k][number]))
+            row = [mean_std(of[None][number]), f"{mean_std(of[best][number])} (k = {best})"]
+            difference = paired(of[best][number], of[None][number])
+            what = "all" if nodes is None else str(nodes)
+            lines.append(f"| {NETWORKS[dataset]} | {conv.upper()} | {what} | {' | '.join(row)} | {difference} |")
+    axes[0].set_ylabel("test accuracy in %")
+    axes[0].legend(frameon=False, fontsize=8)
+    save(figure, folder, "citation-data")
+    return lines
+
+
+def treewidth_cells(scale: Scale) -> list[Cell]:
+    """Neural tree + GCN with all remaining nodes to train on, and GCN beside it."""
+    common = scale.choose((10, 2), (200, 60))
+    cells = []
+    for dataset in ("pubmed", "citeseer", "cora"):
+        fixed: dict[str, Any] = {"dataset": dataset, "conv": "gcn"} | common
+        cells.append(Cell.of({"dataset": dataset, "k": None}, model="gnn", **fixed))
+        for k in TREEWIDTHS[::3] if scale.quick else TREEWIDTHS:
+            cells.append(Cell.of({"dataset": dataset, "k": k}, model="neural-tree", max_treewidth=k, **fixed))
+    return cells
+
+
+def show_treewidth(results: Results, folder: Path) -> list[str]:
+    datasets = list(dict.fromkeys(cell["name"]["dataset"] for cell in results["cells"]))
+    ks = sorted({cell["name"]["k"] for cell in results["cells"] if cell["name"]["k"] is not None})
+    figure, axes = panels(len(datasets), width=3.8)
+    lines = [
+        f"| data | GCN | {' | '.join(f'k = {k}' for k in ks)} | k = {ks[-1]} − k = {ks[0]} |",
+        "| --- " * (len(ks) + 3) + "|",
+    ]
+    for each, dataset in zip(axes, datasets, strict=True):
+        trees = [accuracies(results, dataset=dataset, k=k) for k in ks]
+        graph = accuracies(results, dataset=dataset, k=None)
+        line(each, ks, trees, "neural tree + GCN", LOOKS["neural tree"])
+        each.axhline(100 * sum(graph) / len(graph), color=LOOKS["GNN"][0], linestyle="--", label="GCN on the graph")
+        each.set_xlabel("treewidth bound k")
+        each.set_title(NETWORKS[dataset], fontsize=10)
+        row = " | ".join(map(mean_std, trees))
+        lines.append(f"| {NETWORKS[dataset]} | {mean_std(graph)} | {row} | {paired(trees[-1], trees[0])} |")
+    axes[0].set_ylabel("test accuracy in %")
+    axes[0].legend(frameon=False, fontsize=8)
+    save(figure, folder, "citation-treewidth")
+    return lines
+
+
+DATA = Experiment.of_cells(
+    "citation-data", "citation networks: accuracy against training nodes a class, GCN and GAT", data_cells, show_data
+)
+TREEWIDTH = Experiment.of_cells(
+    "citation-treewidth", "citation networks: accuracy against the treewidth bound", treewidth_cells, show_treewidth
+)

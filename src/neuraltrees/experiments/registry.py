@@ -1,0 +1,20 @@
+"""All experiments, by the names that the command knows."""
+
+from __future__ import annotations
+
+from neuraltrees.experiments import citations, dataset_statistics, iterations, table1, times, training_data
+from neuraltrees.experiments.experiment import Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        table1.EXPERIMENT,
+        training_data.EXPERIMENT,
+        iterations.EXPERIMENT,
+        citations.DATA,
+        citations.TREEWIDTH,
+        dataset_statistics.EXPERIMENT,
+        times.TRAINING,
+        times.PREPARING,
+    )
+}

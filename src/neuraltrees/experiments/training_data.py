@@ -1,0 +1,56 @@
+"""Accuracy against the share of training nodes: scene graphs, neural tree + GCN and GCN."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from neuraltrees.experiments.cells import Cell, accuracies
+from neuraltrees.experiments.experiment import Experiment, Results, Scale
+from neuraltrees.experiments.figures import LOOKS, line, panels, save
+from neuraltrees.experiments.statistics import mean_std, paired
+from neuraltrees.experiments.table1 import NETWORKS
+
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+
+
+def cells(scale: Scale) -> list[Cell]:
+    """Validation and test nodes of a run stay the same; a smaller training set is part of a larger one."""
+    common = scale.choose((10, 2), (1000, 15))
+    small = {"hidden": 32} if scale.quick else {}
+    fixed = {"dataset": "stanford3dsg", "conv": "gcn"} | common | small
+    return [
+        Cell.of({"network": name, "share": share}, model=model, edges=edges, train_share=share, **fixed)
+        for share in (SHARES[::3] if scale.quick else SHARES)
+        for name, (model, edges) in NETWORKS.items()
+    ]
+
+
+def show(results: Results, folder: Path) -> list[str]:
+    shares = sorted({cell["name"]["share"] for cell in results["cells"]})
+    tests = {name: [accuracies(results, network=name, share=share) for share in shares] for name in NETWORKS}
+    figure, (axes,) = panels(1, width=5.5)
+    for name, values in tests.items():
+        line(axes, [100 * share for share in shares], values, name, LOOKS[name])
+    axes.set_xlabel("training nodes in % of all nodes")
+    axes.set_ylabel("test accuracy in %")
+    axes.legend(frameon=False)
+    save(figure, folder, "training-data")
+    lines = [f"| training share | {' | '.join(NETWORKS)} | tree − GNN |", "| --- " * (len(NETWORKS) + 2) + "|"]
+    for number, share in enumerate(shares):
+        row = [mean_std(tests[name][number]) for name in NETWORKS]
+        difference = paired(tests["neural tree"][number], tests["GNN"][number])
+        lines.append(f"| {100 * share:.0f} % | {' | '.join(row)} | {difference} |")
+    rises = {
+        name: sum(values[-1]) / len(values[-1]) - sum(values[0]) / len(values[0]) for name, values in tests.items()
+    }
+    lines += ["", "Rise from the smallest to the largest share, in points: "]
+    lines[-1] += ", ".join(f"{name} {100 * rise:+.1f}" for name, rise in rises.items()) + "."
+    return lines
+
+
+EXPERIMENT = Experiment.of_cells(
+    "training-data",
+    "scene graphs: accuracy against the share of training nodes, GCN",
+    cells,
+    show,
+)
