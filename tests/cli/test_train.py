@@ -140,6 +140,27 @@ def test_predict_says_what_the_network_says(trained: Path, tmp_path: Path, capsy
     assert guesses[0].label in output
 
 
+def test_names_are_shown_as_they_are(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = scene_file(tmp_path / "scene[a].json")
+    content = json.loads(path.read_text())
+    content["nodes"][0]["name"], content["nodes"][1]["name"] = "[/x]", "[chair]"
+    path.write_text(json.dumps(content))
+    code, output, _ = run(capsys, "predict", trained / "model.safetensors", path)
+    assert code == 0
+    assert "[/x]" in output and "[chair]" in output and "scene[a].json" in output
+
+
+def test_a_folder_without_a_checkpoint_gets_a_new_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    assert run(capsys, "train", *SMALL, "--epochs", 1, "--out", folder)[0] == 0
+    (folder / "checkpoint.safetensors").unlink()
+    assert run(capsys, "train", *SMALL, "--epochs", 2, "--out", folder)[0] == 0
+    assert load_config(folder / "config.yaml").epochs == 2
+    assert run(capsys, "train", "--resume", "--out", folder)[0] == 0
+
+
 BAD_GRAPHS = {
     "not JSON": ("{", "to be a JSON file"),
     "no nodes": ('{"nodes": [], "edges": []}', "expected nodes: List should have at least 1 item"),
@@ -157,8 +178,14 @@ BAD_GRAPHS = {
     "an edge of three": ('{"nodes": [{"x": [1], "type": "room"}], "edges": [[0, 0, 0]]}', "expected edges as pairs"),
     "an edge to nowhere": (
         '{"nodes": [{"x": [1, 1, 1, 1, 1, 1], "type": "room"}], "edges": [[0, 3]]}',
-        "Expected edges between the nodes 0 to 0; got one at node 3",
+        "expected edges between the nodes 0 to 0; got one at node 3",
     ),
+    "a huge edge": (
+        '{"nodes": [{"x": [1], "type": "room"}], "edges": [[0, 1180591620717411303424]]}',
+        "got one at node",
+    ),
+    "nested without end": ("[" * 100_000, "to be a JSON file"),
+    "no graphs": ('{"graphs": []}', "got an empty list"),
     "no size": (
         '{"nodes": [{"x": [1, 1, 1, 0, 1, 1], "type": "room"}], "edges": []}',
         "Expected positive features in the columns [3, 4, 5]",
@@ -187,6 +214,9 @@ BAD_FLAGS = {
     "all dropped": (["--dropout", "1"], "Expected dropout to be below 1; got 1.0"),
     "no cuda": (["--device", "cuda"], "CUDA is not available"),
     "unknown device": (["--device", "abacus"], "Expected a device such as cpu or cuda; got 'abacus'"),
+    "no threads": (["--threads", "0"], "--threads"),
+    "infinite step": (["--lr", "inf"], "Expected lr to be a number; got inf"),
+    "huge seed": (["--seed", "9223372036854775807", "--runs", "2"], "seed"),
     "sparse features": (["--dataset", "cora", "--standardise"], "cora"),
 }
 

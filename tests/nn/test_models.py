@@ -152,6 +152,15 @@ def test_bad_arguments() -> None:
         GNN(6, 8, 4, num_layers=0)
     with pytest.raises(nt.InputError, match="Expected a number of classes without a readout"):
         GNN(6, 8, {"a": 2}, readout=False)
+    for size in (0, -1, 2.5):
+        with pytest.raises(nt.InputError, match=f"Expected hidden_channels of at least 1; got {size}"):
+            GNN(6, size, 4)
+    for share in (1.0, -0.1, float("nan")):
+        with pytest.raises(nt.InputError, match="Expected a dropout of at least 0 and below 1; got"):
+            GNN(6, 8, 4, dropout=share)
+    model = NeuralTree(6, 8, 4)
+    with pytest.raises(nt.InputError, match="Expected features of the 5 planned nodes; got 4 rows"):
+        model.run(torch.ones(4, 6), model.plan(TREE.edge_index, TREE.kappa))
     with pytest.raises(nt.InputError, match="Expected a convolution by name for several runs"):
         GNN(6, 8, 4, conv=GCNConv, runs=2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from torch.nn import functional as F
 
 import neuraltrees as nt
 from neuraltrees.datasets import Split
+from neuraltrees.nn import GAT, Links
 from neuraltrees.nn.dropout import Coins, Dropout
 from neuraltrees.training import NetworkSpec, Run, Task, Trainer, TrainingSpec, fit
 from neuraltrees.training.batches import divide
@@ -181,6 +183,7 @@ class TestCoins:
 
     def test_steps_places_and_neighbours_are_independent(self) -> None:
         coins = Coins(torch.tensor([7]))
+        coins.set_places(2)
         first = (coins.mask((400, 50), 0, 0.5) > 0).float().flatten()
         coins.go_to(1)
         second = (coins.mask((400, 50), 0, 0.5) > 0).float().flatten()
@@ -198,6 +201,8 @@ class TestCoins:
 
     def test_a_run_sees_its_own_tosses_whatever_is_beside_it(self) -> None:
         alone, together = Coins(torch.tensor([5])), Coins(torch.tensor([9, 5]))
+        for coins in (alone, together):
+            coins.set_places(3)
         assert torch.equal(alone.mask((6, 4), 2, 0.5)[:, 0], together.mask((6, 4), 2, 0.5)[:, 1])
 
     def test_scales_what_stays(self) -> None:
@@ -225,3 +230,72 @@ def test_no_run_and_foreign_splits_are_refused() -> None:
     short = Split(*(mask[:-1] for mask in (run.split.train, run.split.val, run.split.test)))
     with pytest.raises(nt.InputError, match="Expected a training mask of"):
         fit(task, SMALL, QUICK, [Run(0, short)])
+
+
+def test_a_state_is_a_copy_and_a_result_leaves_the_training_alone() -> None:
+    task = small_task()
+    runs = small_runs(task, [0, 1])
+    whole = fit(task, SMALL, QUICK, runs)
+    trainer = Trainer(task, SMALL, QUICK, runs)
+    trainer.run_epoch(0)
+    state, early = trainer.state(), trainer.result()
+    weights = {name: value.clone() for name, value in early.network.state_dict().items()}
+    trainer.run_epoch(1)
+    assert int(state["epoch"]) == 1
+    assert all(torch.equal(value, weights[name]) for name, value in early.network.state_dict().items())
+    trainer.train()
+    assert torch.equal(trainer.result().loss_curve, whole.loss_curve)
+
+
+def test_a_diverged_epoch_is_never_the_best() -> None:
+    """NaNs have a largest entry too, which may happen to be right."""
+    task = small_task(60)
+    fitted = fit(
+        task, SMALL, TrainingSpec(every_class=False, epochs=4, batches=2, lr=1e18), small_runs(task, [0, 1, 2])
+    )
+    assert all(value.isfinite().all() for value in fitted.network.state_dict().values())
+
+
+def test_a_training_that_has_stopped_early_is_over() -> None:
+    task = small_task(60)
+    runs = small_runs(task, [0, 1])
+    hasty = TrainingSpec(every_class=False, epochs=40, batches=2, lr=0.01, patience=2)
+    trainer = Trainer(task, SMALL, hasty, runs)
+    trainer.train()
+    done = trainer.epochs_done
+    assert done < 40
+    again = Trainer(task, SMALL, hasty, runs)
+    again.restore(trainer.state())
+    again.train()
+    assert again.epochs_done == done
+
+
+def test_attention_drops_messages_and_selves_by_different_tosses() -> None:
+    conv = GAT(3, 4, runs=1, heads=2, dropout=0.5)
+    conv.dropout.coins = Coins(torch.tensor([3]))
+    ring = torch.arange(40)
+    links = Links.of_edges(torch.stack([ring, (ring + 1) % 40]), 40)
+    kept: list[Tensor] = []
+    conv.dropout.register_forward_hook(lambda module, inputs, output: kept.append(output > 0))
+    conv(torch.randn(40, 1, 3), conv.bind(links))
+    messages, selves = torch.cat(kept).flatten().view(2, -1)
+    assert 0.2 < (messages == selves).float().mean() < 0.8
+
+
+def test_a_network_of_many_layers_has_enough_tosses() -> None:
+    task = small_task()
+    spec = SMALL.replace(layers=70, hidden=2, conv="gcn")
+    assert fit(task, spec, QUICK.replace(epochs=1), small_runs(task, [0])).loss_curve.isfinite().all()
+
+
+@pytest.mark.parametrize("device", ["abacus", "meta", "cuda:99", None])
+def test_devices_that_are_not_there(device: Any) -> None:
+    task = small_task()
+    with pytest.raises(nt.InputError, match=r"Expected .*device"):
+        fit(task, SMALL, QUICK, small_runs(task, [0]), device=device)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "a"])
+def test_seeds_that_are_none(seed: Any) -> None:
+    with pytest.raises(nt.InputError, match="seed"):
+        Run(seed, small_runs(small_task(), [0])[0].split)

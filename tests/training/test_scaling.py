@@ -28,6 +28,12 @@ def test_logarithms_come_first() -> None:
     assert Scaling.fit([graph], [0]).apply(graph).x[:, 0].tolist() == pytest.approx([-(0.5**0.5), 0.5**0.5])
 
 
+def test_a_constant_column_is_left_alone() -> None:
+    graphs = [Data(x=torch.cat([torch.full((1000, 1), 0.1), torch.randn(1000, 1)], 1))]
+    scaled = Scaling.fit(graphs).apply(Data(x=torch.tensor([[0.1001, 0.0]]))).x
+    assert abs(float(scaled[0, 0])) < 1e-3
+
+
 def test_what_it_refuses() -> None:
     with pytest.raises(nt.InputError, match=r"Expected positive features in the columns \[0\].*; got \[-1.0\] at"):
         Scaling((0,)).apply(Data(x=torch.tensor([[1.0], [-1.0]])))

@@ -49,6 +49,8 @@ def nan_at(node: int) -> torch.Tensor:
         ),
         ({"node_type": torch.tensor([0.0, 1, 1, 1])}, r"Graph 1: Expected node_type as integers; got torch.float32"),
         ({"node_type": None}, "Graph 1: Expected node_type, since there are the types first, other; got none"),
+        ({"x": torch.ones(4, 0)}, "Graph 1: Expected at least one feature a node; got none"),
+        ({"x": torch.full((4, 5), 1e300, dtype=torch.float64)}, "Graph 1: Expected finite features"),
         ({"edge_index": torch.tensor([0, 1])}, r"Graph 1: Expected edge_index as int64 of shape \(2, E\)"),
     ],
 )
@@ -138,6 +140,18 @@ def test_fingerprints_tell_tasks_apart() -> None:
     assert Task(graphs, LABELS).fingerprint() != same
 
 
+def test_trees_that_a_graph_came_with_count() -> None:
+    graph = paths(3)[0]
+    trees = [Task([nt.ToHTree(max_treewidth=k)(graph)], LABELS).fingerprint() for k in (1, None)]
+    assert len({*trees, Task([graph], LABELS).fingerprint()}) == 3
+
+
+def test_small_integers_are_integers() -> None:
+    graph = paths(1)[0]
+    graph.y, graph.node_type = graph.y.to(torch.uint8), graph.node_type.to(torch.int8)
+    assert Task([graph], LABELS).y.tolist() == paths(1)[0].y.tolist()
+
+
 def test_specs_refuse_what_they_do_not_know() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'hiden'"):
         NetworkSpec(hiden=3)
@@ -149,6 +163,8 @@ def test_specs_refuse_what_they_do_not_know() -> None:
         TrainingSpec(lr=-1)
     with pytest.raises(nt.InputError, match="Expected lr to be a number; got nan"):
         TrainingSpec(lr=float("nan"))
+    with pytest.raises(nt.InputError, match="Expected lr to be a number; got inf"):
+        TrainingSpec(lr=float("inf"))
     with pytest.raises(nt.InputError, match="Expected hidden to be an integer; got True"):
         NetworkSpec(hidden=True)
     with pytest.raises(nt.InputError, match="Expected readout to be true or false; got 1"):

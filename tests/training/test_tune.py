@@ -79,7 +79,7 @@ def test_the_default_grid_is_the_papers() -> None:
         ({"lr": (0.1, 0.0)}, "Expected lr to be above 0; got 0.0."),
         ({"lr": (float("nan"),)}, "Expected lr to be a number; got nan."),
         ({"dropout": (0.5, 1)}, "Expected dropout to be below 1; got 1."),
-        ({"weight_decay": (float("inf"),)}, "Expected weight_decay to be finite; got inf."),
+        ({"weight_decay": (float("inf"),)}, "Expected weight_decay to be a number; got inf."),
         ({"weight_decay": (0, 0.0)}, "Expected every value of weight_decay once; got 0, 0.0."),
     ],
 )

@@ -51,7 +51,7 @@ def demo(
         write_report(report, path)
     _show(report)
     seconds = time.perf_counter() - start
-    output.print(f"Report: {path} (all in {seconds:.0f} s)", highlight=False, soft_wrap=True)
+    output.print(f"Report: {path} (all in {seconds:.0f} s)", highlight=False, soft_wrap=True, markup=False)
 
 
 def _show(report: DemoReport) -> None:

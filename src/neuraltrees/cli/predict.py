@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from neuraltrees.cli.terminal import output, working
@@ -58,14 +59,15 @@ def _answer(guess: Guess, name: str) -> dict[str, Any]:
 def _show(answers: list[dict[str, list[dict[str, Any]]]], source: Path, out: Path | None) -> None:
     for number, answer in enumerate(answers):
         title = f"Graph {number} of {source.name}" if len(answers) > 1 else f"{source.name}"
-        output.print(title, style="bold", highlight=False)
+        output.print(title, style="bold", highlight=False, markup=False)
         table = Table(box=None, pad_edge=False)
         for column in ("node", "type", "label", "probability", "then"):
             table.add_column(column, justify="right" if column == "probability" else "left")
         for node in answer["nodes"]:
             others = ", ".join(f"{each['label']} {100 * each['probability']:.0f} %" for each in node["top"][1:])
             probability = f"{100 * node['probability']:.1f} %"
-            table.add_row(node["name"], node["type"], node["label"], probability, others)
+            row = (node["name"], node["type"], node["label"], probability, others)
+            table.add_row(*map(escape, row))
         output.print(table)
     if out is not None:
-        output.print(f"Written to {out}", highlight=False)
+        output.print(f"Written to {out}", highlight=False, markup=False, soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,7 +31,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a training in that folder stopped.")] = False,
     checkpoint_every: Annotated[float, typer.Option(help="Seconds between two checkpoints.")] = 20.0,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write curves for TensorBoard as well.")] = False,
-    threads: Annotated[int, typer.Option(help="CPU threads; one is quickest for few runs of small graphs.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads; one is quickest for few runs of small graphs.")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     **values: Any,
 ) -> None:
@@ -89,10 +90,11 @@ def _prepare(config: TrainConfig, problem: Problem, files: RunFolder, resume: bo
     trainer = Trainer(problem.task, config.network, config.training, problem.runs, config.device)
     identity = config.replace(device="cpu", data_root=None).as_dict() | {"data": problem.task.fingerprint()}
     checkpoint = Checkpoint(files.checkpoint, identity)
-    if resume and files.checkpoint.exists():
+    goes_on = resume and files.checkpoint.exists()
+    if goes_on:
         trainer.restore(checkpoint.load())
     files.folder.mkdir(parents=True, exist_ok=True)
-    if not files.config.exists():
+    if not goes_on:
         import yaml
 
         write_whole(files.config, yaml.safe_dump(config.as_dict(), sort_keys=False).encode())
@@ -131,8 +133,7 @@ def _train(trainer: Trainer, save: Any, checkpoint_every: float, board: Path | N
                 save()
                 last = time.monotonic()
 
-        if not trainer.finished:
-            trainer.train(on_epoch)
+        trainer.train(on_epoch)
     if writer is not None:
         writer.close()
 
@@ -174,10 +175,10 @@ def _json(content: dict[str, Any]) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no NaN: an epoch that a run did not reach is null."""
+    """JSON has neither NaN nor infinity: an epoch that a run did not reach is null."""
     match value:
         case float():
-            return value if value == value else None
+            return value if math.isfinite(value) else None
         case dict():
             return {key: _finite(each) for key, each in value.items()}
         case list():
@@ -195,7 +196,8 @@ def _show(config: TrainConfig, fitted: Fitted, folder: Path) -> None:
     title = f"{config.model} + {config.conv} on {config.dataset}: test accuracy {_mean(fitted.test)}"
     output.print(title, style="bold", highlight=False)
     output.print(table)
-    output.print(f"Kept in {folder}: result.json, curves.svg, model.safetensors", highlight=False)
+    line = f"Kept in {folder}: result.json, curves.svg, model.safetensors"
+    output.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _mean(accuracy: Any) -> str:

@@ -47,7 +47,7 @@ class Protocol:
         grid: rounds and learning rates that both networks are tuned over.
         hidden: size of the states.
         relations: separate weights of the neural tree for root-root, upward and downward messages.
-        most_batches: steps an epoch, at most; a batch has at least 32 training scenes.
+        most_batches: steps an epoch, at most; there are at least 4, and about 32 training scenes in a batch.
     """
 
     sizes: tuple[int, ...] = (100, 300, 1000, 3000, 10000)
@@ -222,6 +222,8 @@ def main() -> None:
     parser.add_argument("--answers", type=Path, help="file of the posterior's answers; written with --prepare")
     parser.add_argument("--prepare", action="store_true", help="compute the answers alone, for a machine that trains")
     arguments = parser.parse_args()
+    if arguments.prepare and not arguments.answers:
+        parser.error("--prepare needs --answers FILE to write to")
     protocol = PROTOCOLS[arguments.protocol]
     answers = load_file(arguments.answers) if arguments.answers and arguments.answers.exists() else {}
     if arguments.prepare:

@@ -67,7 +67,7 @@ def measure(
             cell |= {name: getattr(fitted, name).tolist() for name in ("val", "test", "best_epoch")}
             results["cells"].append(cell)
             write_whole(path, json.dumps(results, indent=1).encode())
-            mean, std = 100 * float(fitted.test.mean()), 100 * float(fitted.test.std())
+            mean, std = 100 * float(fitted.test.mean()), 100 * float(fitted.test.std(correction=0))
             tell(f"{conv}, {model}, {edges} edges: {mean:.1f} ± {std:.1f} % in {fitted.seconds:.0f} s")
     return results
 

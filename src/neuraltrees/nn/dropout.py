@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-PLACES = 64  # dropout modules of a network that can be told apart
-
 
 class Coins:
     """Coin tosses for R runs at once, each a hash of the run's seed, the step, the place in the network and the entry.
@@ -20,10 +18,14 @@ class Coins:
     def __init__(self, seeds: Tensor) -> None:
         # Spread over all 64 bits, so that no run at one step has the numbers of another run at another.
         self._seeds = _mixed(seeds * _GOLDEN + _GOLDEN, _MULTIPLIERS_64, 31)
-        self._places = torch.arange(1, PLACES + 1, device=seeds.device).view(-1, 1) * _GOLDEN
         self._entries: dict[tuple[int, int], Tensor] = {}
         self.step = torch.zeros((), dtype=torch.int64, device=seeds.device)
-        self._keys = torch.zeros(PLACES, len(seeds), dtype=torch.int32, device=seeds.device)
+        self.set_places(1)
+
+    def set_places(self, count: int) -> None:
+        """Makes numbers for so many places in the network."""
+        self._places = torch.arange(1, count + 1, device=self._seeds.device).view(-1, 1) * _GOLDEN
+        self._keys = torch.zeros(count, len(self._seeds), dtype=torch.int32, device=self._seeds.device)
         self.go_to(self.step)
 
     def go_to(self, step: Tensor | int) -> None:

@@ -101,7 +101,8 @@ class GAT(Convolution):
         count = bound.count.view(-1, *[1] * (logit.dim() - 1))
         weight, own = (logit - bound.target(peak)).exp() * count, (own - peak).exp()
         total = own + bound.sum(weight)
-        weight, own = self.dropout(weight / bound.target(total)), self.dropout(own / total)
+        shares = self.dropout(torch.cat([weight / bound.target(total), own / total]))
+        weight, own = shares.split_with_sizes([weight.shape[0], own.shape[0]])
         out: Tensor = bound.sum(bound.source(z) * weight.unsqueeze(-1)) + bound.own(z) * own.unsqueeze(-1)
         return (out.flatten(-2) if self.concat else out.mean(-2)) + self.bias
 
@@ -115,7 +116,7 @@ class GAT(Convolution):
         """The products with the weights of all relations, one after another, each with the state of zero if needed."""
         parts = [product(h, weight) for weight in weights]
         if bound.zero:
-            parts = [part for z in parts for part in (z, torch.zeros_like(z[:1]))]
+            parts = [part for z in parts for part in (z, z.new_zeros(1, *z.shape[1:]))]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 

@@ -39,6 +39,7 @@ class Plan:
         copies: how many nodes each state between two rounds stands for; None where every state is one node.
         pool: from the states after the last round to graph nodes; None where the last round did it.
         states: how many states are computed in every round.
+        num_nodes: number of graph nodes.
         lift: kappa, where features have to be copied to the leaves first, for convolutions that are not ours.
     """
 
@@ -46,6 +47,7 @@ class Plan:
     copies: tuple[Tensor | None, ...]
     pool: Map | None
     states: tuple[int, ...]
+    num_nodes: int | None = None
     lift: Tensor | None = None
 
     def __repr__(self) -> str:
@@ -88,8 +90,16 @@ class Network(nn.Module):
         num_layers = self.default_layers if num_layers is None else num_layers
         if num_layers < 1:
             raise InputError(f"Expected num_layers of at least 1; got {num_layers}.")
+        sizes_given = {"in_channels": in_channels, "hidden_channels": hidden_channels, "heads": heads}
+        for name, size in sizes_given.items():
+            if not isinstance(size, int) or size < 1:
+                raise InputError(f"Expected {name} of at least 1; got {size!r}.")
+        if not 0 <= dropout < 1:
+            raise InputError(f"Expected a dropout of at least 0 and below 1; got {dropout!r}.")
         if not readout and isinstance(out_channels, Mapping):
-            raise InputError("Expected a number of classes without a readout; got one for each node type.")
+            raise InputError(
+                "Expected a number of classes without a readout; got one for each node type. Set readout=True."
+            )
         if isinstance(conv, str) and conv not in CONVS:
             raise InputError(f"Expected conv out of {', '.join(CONVS)} or a PyG convolution class; got {conv!r}.")
         if not isinstance(conv, str) and (runs is not None or relations):
@@ -125,7 +135,10 @@ class Network(nn.Module):
 
     def set_coins(self, coins: Coins | None) -> None:
         """Lets every run draw its dropout from a seed of its own; None for torch's generator."""
-        for place, module in enumerate(module for module in self.modules() if isinstance(module, Dropout)):
+        drops = [module for module in self.modules() if isinstance(module, Dropout)]
+        if coins is not None:
+            coins.set_places(len(drops))
+        for place, module in enumerate(drops):
             module.coins, module.place = coins, place
 
     def run(self, x: Tensor | SparseMap, plan: Plan, node_type: Tensor | None = None) -> Tensor:
@@ -136,6 +149,8 @@ class Network(nn.Module):
 
         Shapes: x :math:`(n, F)` or :math:`(n, R, F)`, node_type :math:`(n)` → :math:`(n, C)` or :math:`(n, R, C)`
         """
+        if plan.num_nodes is not None and plan.num_nodes != x.shape[0]:
+            raise InputError(f"Expected features of the {plan.num_nodes} planned nodes; got {x.shape[0]} rows.")
         start = x if plan.lift is None else lift_to_leaves(cast(Tensor, x), plan.lift)
         h: Tensor = self.convs[0](start, plan.rounds[0])
         for i, bound in enumerate(plan.rounds[1:]):
@@ -243,11 +258,12 @@ class NeuralTree(Network):
             for conv, links in zip(self.convs, unrolled.rounds, strict=True)
         ]
         copies = tuple(each.to(next(self.parameters())) for each in unrolled.copies)
-        return Plan(tuple(rounds), copies, None if last.pools else make(unrolled.pool), unrolled.states)
+        pool = None if last.pools else make(unrolled.pool)
+        return Plan(tuple(rounds), copies, pool, unrolled.states, num_nodes)
 
 
 class GNN(Network):
-    """The baseline: the same network with messages on the graph itself.
+    """The baseline: the same network with messages on the graph itself, along its edges as they are given.
 
     >>> model = GNN(in_channels=6, hidden_channels=8, out_channels=4, num_layers=2, conv="gcn")
     >>> model(torch.randn(3, 6), torch.tensor([[0, 1], [1, 0]])).shape
@@ -266,4 +282,4 @@ class GNN(Network):
 
     def plan(self, edge_index: Tensor, num_nodes: int) -> Plan:
         """Everything about a graph that does not depend on features or weights."""
-        return self._on_edges(edge_index.cpu(), num_nodes, None, self._sparse_map())
+        return replace(self._on_edges(edge_index.cpu(), num_nodes, None, self._sparse_map()), num_nodes=num_nodes)

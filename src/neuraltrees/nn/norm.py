@@ -46,7 +46,7 @@ class RunBatchNorm(nn.Module):
             mean = (share @ h.flatten(1)).view_as(self.weight)
             var = (share @ (h - mean).square().flatten(1)).view_as(self.weight)
         with torch.no_grad():
-            unbiased = var * (count / (count - 1))
+            unbiased = var * (count / max(count - 1, 1) if isinstance(count, int) else count / (count - 1).clamp(min=1))
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(unbiased, self.momentum)
         return mean, var

@@ -40,11 +40,15 @@ class Portion:
 def divide(task: Task, count: int) -> list[list[int]]:
     """The graphs of every batch: equal in number of graphs and alike in number of nodes.
 
-    The batches stay the same for a whole training, in an order that changes; so their trees are planned once.
+    The batches stay the same for a whole training, in an order that changes; so their trees are planned once. They hold
+    all graphs, whichever train: so they are the same for any runs. What is not labelled for training takes part in the
+    statistics of batch norm alone.
     """
     sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
     batches: list[list[int]] = [[] for _ in range(min(count, len(sizes)))]
     by_size = sizes.argsort(stable=True, descending=True).tolist()
+    by_size = [graph for graph in by_size if sizes[graph] > 0] or by_size[:1]
+    batches = batches[: len(by_size)]
     for turn, start in enumerate(range(0, len(by_size), len(batches))):
         order = by_size[start : start + len(batches)]
         for batch, graph in zip(batches, order if turn % 2 == 0 else reversed(order), strict=False):
@@ -61,7 +65,7 @@ def portion(graphs: Sequence[Data], network: Network, merge: bool, nodes: Tensor
     else:
         plan = cast(GNN, network).plan(joined.edge_index, joined.num_nodes)
     labelled = all("y" in graph for graph in graphs)
-    y = torch.cat([graph.y for graph in graphs]) if labelled else torch.zeros(len(nodes), dtype=torch.int64)
+    y = torch.cat([graph.y.long() for graph in graphs]) if labelled else torch.zeros(len(nodes), dtype=torch.int64)
     kinds = torch.cat([type_of(graph) for graph in graphs])
     features = concatenated(graphs)
     like = next(network.parameters())

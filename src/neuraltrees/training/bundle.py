@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from neuraltrees.decomposition.decompose import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
 from neuraltrees.training.batches import portion
@@ -131,9 +132,9 @@ class Bundle:
         for number, graph in enumerate(listed(graphs)):
             try:
                 check_graph(graph, self.num_features, self.classes, labelled=False)
+                scaled.append(self.scaling.apply(graph))
             except InputError as error:
                 raise InputError(f"Graph {number}: {error}") from None
-            scaled.append(self.scaling.apply(graph))
         if not scaled:
             return []
         if self.network.model == "neural-tree":
@@ -152,6 +153,7 @@ class Bundle:
             graphs: as for `predict`.
             top: how many labels of a node to list.
         """
+        check_at_least("top", top, 1)
         graphs = listed(graphs)
         kinds = list(self.labels.items())
         answers = []

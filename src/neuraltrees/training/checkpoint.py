@@ -46,7 +46,7 @@ class Checkpoint:
             name = sorted(differ)[0]
             raise InputError(
                 f"Expected {self.path} to hold this training, with {name} = {ours.get(name)!r}; "
-                f"got {found.get(name)!r}. Train into another folder, or leave --resume out to start again."
+                f"got {found.get(name)!r}. Train into another folder, or remove this file to start again."
             )
         return state
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from neuraltrees.datasets import Split
+from neuraltrees.decomposition.decompose import check_seed
 from neuraltrees.errors import InputError
 from neuraltrees.nn.dropout import Coins
 from neuraltrees.nn.models import Network
@@ -28,12 +30,16 @@ class Run:
     seed: int
     split: Split
 
+    def __post_init__(self) -> None:
+        if check_seed(self.seed) >= 2**63:
+            raise InputError(f"Expected a seed below 2^63; got {self.seed}.")
+
 
 @dataclass(frozen=True)
 class Epoch:
     """What there is to say after an epoch, for every run.
 
-    Shapes: loss, val, test and best :math:`(R)`
+    Shapes: loss, val, test and best_val :math:`(R)`
     """
 
     number: int
@@ -52,7 +58,7 @@ class Fitted:
         task, spec: what was trained on and what was trained.
         network: the R networks, with the weights of their best epoch.
         val, test: accuracies at that epoch.
-        best_epoch: its number, from 1.
+        best_epoch: its number, from 1; 0 with the first weights for a run that diverged at once.
         loss_curve, val_curve, test_curve: mean training loss and accuracies of every epoch, NaN once a run had stopped.
         seconds: how long the training took.
 
@@ -146,6 +152,7 @@ class Trainer:
         )
         self.best = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
         self.correct = torch.zeros(task.num_nodes, count, device=self.device)
+        self.diverged = torch.zeros(count, dtype=torch.bool, device=self.device)
         self.running_loss = torch.zeros(count, device=self.device)
         self.epoch = torch.zeros((), dtype=torch.int64, device=self.device)
         self.waited = torch.zeros(count, dtype=torch.int64, device=self.device)
@@ -168,9 +175,9 @@ class Trainer:
     def train(self, on_epoch: OnEpoch | None = None) -> None:
         """Runs the epochs that are left, telling of each; on a GPU of every tenth, as it waits for nothing between."""
         rhythm = 1 if self.device.type == "cpu" else 10
-        done = self.epochs_done
+        done = first = self.epochs_done
         start, before = time.perf_counter(), self.seconds
-        while done < self.training.epochs:
+        while done < self.training.epochs and not (done == first and self.finished):
             self.run_epoch(done)
             done += 1
             if done % rhythm == 0 or done == self.training.epochs:
@@ -191,15 +198,17 @@ class Trainer:
         done = self.epochs_done
         if done == 0:
             raise InputError("Expected at least one epoch of training before the result; got none.")
-        self.network.load_state_dict(self.best)
         self.network.set_coins(None)
+        network = deepcopy(self.network)
+        self.network.set_coins(self.coins)
+        network.load_state_dict(self.best)
         loss, val, test = self.curves[:, :done].cpu()
         return Fitted(
             self.task,
             self.spec,
-            self.network.eval(),
-            self.best_val.cpu(),
-            self.best_test.cpu(),
+            network.eval(),
+            self.best_val.clamp(min=0).cpu(),
+            self.best_test.clamp(min=0).cpu(),
             self.best_epoch.cpu(),
             loss,
             val,
@@ -218,7 +227,7 @@ class Trainer:
         for name, parameter in self.network.named_parameters():
             for part, value in self.optimiser.state[parameter].items():
                 state[f"adam.{part}.{name}"] = value
-        return {name: value.detach().cpu().contiguous() for name, value in state.items()}
+        return {name: value.detach().to("cpu", copy=True).contiguous() for name, value in state.items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Goes back to a state of the same training."""
@@ -231,6 +240,7 @@ class Trainer:
         for name in ("epoch", "waited", "best_epoch", "best_val", "best_test", "curves"):
             getattr(self, name).copy_(state[name])
         self.coins.go_to(state["step"])
+        self.running_loss.zero_()
         self.seconds = float(state["seconds"])
         with torch.no_grad():
             for name, value in self.network.state_dict().items():
@@ -245,7 +255,7 @@ class Trainer:
         """Runs one epoch, the one after so many."""
         decay = self.training.decay_every
         self.lr.fill_(self.training.lr * (self.training.decay ** (done // decay) if decay else 1))
-        # A hash of the epoch alone, so that it is the same for any runs and after a break.
+        # It depends on the epoch alone, so that it is the same for any runs and after a break.
         order = torch.randperm(len(self.portions), generator=torch.Generator().manual_seed(done))
         self.network.train()
         for number in order.tolist():
@@ -270,11 +280,13 @@ class Trainer:
     def evaluate(self) -> None:
         """Finds out which nodes every run labels right."""
         for batch in self.portions:
-            guess = self.network.run(batch.x, batch.plan, batch.node_type).argmax(-1)
-            self.correct[batch.nodes] = (guess == batch.y.view(-1, 1)).to(self.correct)
+            best = self.network.run(batch.x, batch.plan, batch.node_type).max(-1)
+            self.correct[batch.nodes] = (best.indices == batch.y.view(-1, 1)).to(self.correct)
+            self.diverged |= ~best.values.isfinite().all(0)
 
     @torch.no_grad()
     def _finish_epoch(self) -> None:
+        self.diverged.zero_()
         self.evaluate()
         val, test = ((self.correct * mask).sum(0) / mask.sum(0) for mask in (self.val_mask, self.test_mask))
         going = ~self._stopped()
@@ -283,7 +295,8 @@ class Trainer:
         self.curves.index_copy_(1, self.epoch.view(1), row.unsqueeze(1))
         self.running_loss.zero_()
         self.epoch += 1
-        better = going & (val > self.best_val)
+        # A network that has diverged says nothing, though the largest of its NaNs has a place and may be right.
+        better = going & ~self.diverged & (val > self.best_val)
         for old, new in ((self.best_val, val), (self.best_test, test), (self.best_epoch, self.epoch)):
             old.copy_(torch.where(better, new, old))
         self.waited.copy_(torch.where(better, 0, self.waited + 1))
@@ -307,17 +320,21 @@ class Trainer:
 def _device(name: torch.device | str) -> torch.device:
     try:
         device = torch.device(name)
-    except RuntimeError:
-        raise InputError(f"Expected a device such as cpu or cuda; got {name!r}.") from None
+    except (RuntimeError, TypeError):
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise InputError(f"Expected a device such as cpu or cuda; got {name!r}.")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"Expected a device that is there; got {name}, and CUDA is not available. Use cpu.")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(f"Expected one of {torch.cuda.device_count()} CUDA devices; got {name}.")
     return device
 
 
 def _seeded(spec: NetworkSpec, task: Task, seeds: Sequence[int]) -> Network:
     """R networks, each with the weights that it would have alone."""
-    together = spec.build(task.num_features, task.classes, runs=len(seeds))
     with torch.random.fork_rng(devices=[]), torch.no_grad():
+        together = spec.build(task.num_features, task.classes, runs=len(seeds))
         for run, seed in enumerate(seeds):
             torch.manual_seed(seed)
             alone = spec.build(task.num_features, task.classes, runs=1)

@@ -39,12 +39,13 @@ def read_graphs(path: PathLike, types: Sequence[str]) -> tuple[list[Data], list[
     """
     try:
         content = json.loads(read_whole(path))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"Expected {path} to be a JSON file; got: {error}.") from None
     several = isinstance(content, dict) and "graphs" in content
     listed = content["graphs"] if several else [content]
     if not isinstance(listed, list) or not listed:
-        raise InputError(f"Expected {path} to hold a graph, or a list under 'graphs'; got {type(listed).__name__}.")
+        came = "an empty list" if listed == [] else type(listed).__name__
+        raise InputError(f"Expected {path} to hold a graph, or a list under 'graphs'; got {came}.")
     graphs, names = [], []
     for number, each in enumerate(listed):
         place = f"{path}, graph {number}" if several else f"{path}"
@@ -74,6 +75,11 @@ def _data(graph: JsonGraph, types: Sequence[str], place: str) -> Data:
     wrong = next((pair for pair in graph.edges if len(pair) != 2), None)
     if wrong is not None:
         raise InputError(f"{place}: expected edges as pairs of node numbers; got {wrong}.")
+    outside = next((end for pair in graph.edges for end in pair if not 0 <= end < len(graph.nodes)), None)
+    if outside is not None:
+        raise InputError(
+            f"{place}: expected edges between the nodes 0 to {len(graph.nodes) - 1}; got one at node {outside}."
+        )
     edge_index = torch.tensor(graph.edges, dtype=torch.int64).reshape(-1, 2).t().contiguous()
     # Whoever writes an edge once means both directions; an H-tree does not mind, a GNN would.
     both = torch.cat([edge_index, edge_index.flip(0)], 1)

@@ -39,8 +39,10 @@ class Scaling:
         x = torch.cat([only.apply(graph).x for graph in graphs])
         if len(x) < 2:
             raise InputError(f"Expected at least two nodes to learn a scaling from; got {len(x)}.")
-        std = x.std(0)
-        return replace(only, mean=x.mean(0), std=torch.where(std > 0, std, 1))
+        mean, std = x.double().mean(0), x.double().std(0)
+        # A constant column has a deviation of rounding errors, by which nothing should be divided.
+        std = torch.where(std > 1e-6 * mean.abs(), std, 1)
+        return replace(only, mean=mean.to(x.dtype), std=std.to(x.dtype))
 
     def apply(self, graph: Data) -> Data:
         """A copy of the graph with scaled features; the rest is shared."""
@@ -49,6 +51,8 @@ class Scaling:
             if x.layout != torch.strided:
                 raise InputError("Expected dense features to scale; got sparse ones. Use them as they are.")
             columns = list(self.logarithm)
+            if not all(0 <= column < x.shape[1] for column in columns):
+                raise InputError(f"Expected columns between 0 and {x.shape[1] - 1}; got {columns}.")
             if columns and not (x[:, columns] > 0).all():
                 node = int((x[:, columns] <= 0).any(1).nonzero()[0])
                 raise InputError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, replace
+from math import isfinite
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args, get_type_hints
 
@@ -111,7 +112,7 @@ def _broken_rule(value: Any, hint: Any, limits: dict[str, float]) -> str | None:
         return None if value in allowed else f"out of {', '.join(allowed)}"
     kind = next(each for each in allowed if each is not NoneType)
     fits = isinstance(value, (int, float) if kind is float else kind) and (kind is bool or not isinstance(value, bool))
-    if not fits or value != value:
+    if not fits or (kind is float and not isfinite(value)):
         return f"to be {({int: 'an integer', float: 'a number', bool: 'true or false', str: 'a text'})[kind]}"
     for name, limit in limits.items():
         words, holds = _RULES[name]

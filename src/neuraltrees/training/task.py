@@ -82,7 +82,7 @@ class Task:
     @property
     def y(self) -> Tensor:
         """The labels of all nodes, graph after graph."""
-        return torch.cat([graph.y for graph in self.graphs])
+        return torch.cat([graph.y.long() for graph in self.graphs])
 
     @property
     def node_type(self) -> Tensor:
@@ -101,7 +101,7 @@ class Task:
             logarithm: columns that are replaced by their logarithm.
             standardise: whether every feature gets mean 0 and standard deviation 1.
         """
-        if self.scaling is not AS_THEY_ARE:
+        if self.scaling.logarithm or self.scaling.mean is not None:
             raise InputError("Expected a task that is not scaled yet; got a scaled one.")
         scaling = Scaling.fit(self.graphs, logarithm) if standardise else Scaling(tuple(logarithm))
         return replace(self, graphs=[scaling.apply(graph) for graph in self.graphs], scaling=scaling)
@@ -135,7 +135,7 @@ class Task:
             seen, taught = (
                 y[mask & (kinds == kind)].clamp(min=0).bincount(minlength=len(labels)) for mask in (used, split.train)
             )
-            missing = [labels[label] for label in ((seen > 0) & (taught == 0)).nonzero().flatten().tolist()]
+            missing = [str(labels[label]) for label in ((seen > 0) & (taught == 0)).nonzero().flatten().tolist()]
             if missing:
                 raise InputError(
                     f"Expected a training node of every {name} label; got none of {', '.join(missing)}. "
@@ -144,11 +144,15 @@ class Task:
 
     def fingerprint(self) -> str:
         """A hash of all that a model can see, to tell tasks apart."""
-        digest = sha256(repr((dict(self.labels), self.max_treewidth, self.seed)).encode())
+        labels = {kind: list(names) for kind, names in self.labels.items()}
+        digest = sha256(repr((labels, self.max_treewidth, self.seed)).encode())
         for graph in self.graphs:
             x = graph.x.to_dense() if graph.x.layout != torch.strided else graph.x
-            for tensor in (x, graph.y, graph.edge_index, type_of(graph)):
-                digest.update(tensor.contiguous().numpy().tobytes())
+            trees = [graph[name] for name in sorted(graph.keys()) if name.startswith("tree_")]
+            for tensor in (x, graph.y, graph.edge_index, type_of(graph), *trees):
+                digest.update(f"{tensor.dtype} {tuple(tensor.shape)} ".encode())
+                flat = tensor.detach().cpu().contiguous().flatten()
+                digest.update(flat.view(torch.uint8).numpy().tobytes() if len(flat) else b"")
         return digest.hexdigest()
 
 
@@ -158,11 +162,15 @@ def check_graph(graph: Data, num_features: int, classes: Mapping[str, int], labe
     if x is None or x.dim() != 2 or not x.is_floating_point():
         came = "none" if x is None else f"{x.dtype} of shape {tuple(x.shape)}"
         raise InputError(f"Expected features x as floats of shape (n, F); got {came}.")
+    if x.shape[1] == 0:
+        raise InputError("Expected at least one feature a node; got none. A constant column will do.")
     if x.shape[1] != num_features:
         raise InputError(f"Expected {num_features} features a node; got {x.shape[1]}.")
-    values = x if x.layout == torch.strided else x.values()
+    dense = x.layout == torch.strided
+    # Networks compute in single precision, where large numbers of double precision are infinite.
+    values = (x if dense else x.to_sparse_coo().coalesce().values()).float()
     if not values.isfinite().all():
-        where = "" if x.layout != torch.strided else f" at node {int((~x.isfinite()).any(1).nonzero()[0])}"
+        where = f" at node {int((~values.isfinite()).any(1).nonzero()[0])}" if dense else ""
         raise InputError(f"Expected finite features; got NaN or infinity{where}. Remove or replace such values.")
     if isinstance(graph, HTreeData):
         graph.htree  # noqa: B018  raises if the tree is another graph's
@@ -218,13 +226,16 @@ def with_trees(graphs: Sequence[Data], max_treewidth: int | None, seed: int) -> 
 def type_of(graph: Data) -> Tensor:
     """The node types of a graph: all 0 where it has none."""
     kinds: Tensor | None = graph.get("node_type")
-    return torch.zeros(graph.num_nodes, dtype=torch.int64) if kinds is None else kinds
+    if kinds is None:
+        return torch.zeros(graph.num_nodes, dtype=torch.int64)
+    return kinds if kinds.is_floating_point() or kinds.dtype == torch.bool else kinds.long()
 
 
 def _check_labels(y: Tensor | None, kinds: Tensor, classes: Mapping[str, int]) -> None:
     if y is None or y.shape != kinds.shape or y.is_floating_point() or y.dtype == torch.bool:
         came = "none" if y is None else f"{y.dtype} of shape {tuple(y.shape)}"
         raise InputError(f"Expected labels y as integers of shape ({len(kinds)},); got {came}.")
+    y = y.long()
     limit = torch.tensor(list(classes.values()))[kinds]
     wrong = ((y < -1) | (y >= limit)).nonzero().flatten()
     if len(wrong):

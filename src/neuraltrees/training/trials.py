@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -63,8 +62,6 @@ class Grid:
                 raise InputError(f"Expected at least one value of {name}; got none.")
             for value in values:
                 check(**{name: value})  # raises for a value that cannot be trained with
-                if not math.isfinite(value):
-                    raise InputError(f"Expected {name} to be finite; got {value}.")
             if len(set(values)) < len(values):
                 raise InputError(f"Expected every value of {name} once; got {', '.join(map(str, values))}.")
             kind = int if name in ("layers", "hidden") else float
