@@ -66,7 +66,7 @@ def run_cells(
         fitted = fit(problem.task, cell.config.network, cell.config.training, problem.runs, device, on_epoch)
         values = zip(fitted.val.tolist(), fitted.test.tolist(), fitted.best_epoch.tolist(), strict=True)
         runs = [
-            {"seed": run.seed, "split": run.split.counts, "val": val, "test": test, "best_epoch": epoch}
+            {"seed": run.seed, "split": list(run.split.counts), "val": val, "test": test, "best_epoch": epoch}
             for run, (val, test, epoch) in zip(problem.runs, values, strict=True)
         ]
         content["cells"].append(

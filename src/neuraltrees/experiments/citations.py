@@ -60,7 +60,7 @@ def show_data(results: Results, folder: Path) -> list[str]:
             what = "all" if nodes is None else str(nodes)
             lines.append(f"| {NETWORKS[dataset]} | {conv.upper()} | {what} | {' | '.join(row)} | {difference} |")
     axes[0].set_ylabel("test accuracy in %")
-    axes[0].legend(frameon=False, fontsize=8)
+    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside upper center", ncols=4)
     save(figure, folder, "citation-data")
     return lines
 
@@ -95,7 +95,7 @@ def show_treewidth(results: Results, folder: Path) -> list[str]:
         row = " | ".join(map(mean_std, trees))
         lines.append(f"| {NETWORKS[dataset]} | {mean_std(graph)} | {row} | {paired(trees[-1], trees[0])} |")
     axes[0].set_ylabel("test accuracy in %")
-    axes[0].legend(frameon=False, fontsize=8)
+    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside upper center", ncols=2)
     save(figure, folder, "citation-treewidth")
     return lines
 

@@ -1,0 +1,102 @@
+"""reproduce: every experiment is listed, picks up where it was stopped, and draws what it measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import neuraltrees as nt
+from neuraltrees.cli import main
+from neuraltrees.experiments import cells, table1
+from neuraltrees.experiments.cells import Cell, accuracies, run_cells
+from neuraltrees.experiments.experiment import Scale
+from neuraltrees.experiments.registry import EXPERIMENTS
+from neuraltrees.experiments.statistics import mean_std
+
+SMALL = {"dataset": "synthetic", "scenes": 20, "hidden": 4, "layers": 1, "epochs": 2, "runs": 2, "conv": "gcn"}
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of the command."""
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", *map(str, arguments)])
+    output = capsys.readouterr()
+    return int(end.value.code or 0), output.out, output.err
+
+
+def two_cells() -> list[Cell]:
+    return [Cell.of({"model": model}, model=model, **SMALL) for model in ("gnn", "neural-tree")]
+
+
+def test_cells_are_trained_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.json"
+    told: list[str] = []
+    run_cells("x", two_cells()[:1], path, "cpu", told.append)
+    first = json.loads(path.read_text())["cells"][0]
+    assert [entry["seed"] for entry in first["runs"]] == [0, 1]
+    assert first["settings"]["hidden"] == 4 and first["seconds"] >= 0 and "torch" in first["versions"]
+    content = run_cells("x", two_cells(), path, "cpu", told.append)
+    assert content["cells"][0] == first, "the first cell is as it was"
+    assert len(content["cells"]) == 2 and len(told) == 2
+    monkeypatch.setattr(cells, "fit", lambda *arguments: pytest.fail("trained again"))
+    assert run_cells("x", two_cells(), path, "cpu", told.append) == content
+    assert accuracies(content, model="gnn") == [entry["test"] for entry in first["runs"]]
+    with pytest.raises(nt.InputError, match="Expected a cell model mlp in the results of x; got none"):
+        accuracies(content, model="mlp")
+
+
+def test_other_settings_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    run_cells("x", two_cells()[:1], path, "cpu", lambda line: None)
+    before = path.read_bytes()
+    other = [Cell.of({"model": "gnn"}, model="gnn", **(SMALL | {"epochs": 3}))]
+    with pytest.raises(nt.InputError, match=r"to hold model gnn with epochs = 3; got 2. Choose another --out"):
+        run_cells("x", other, path, "cpu", lambda line: None)
+    assert path.read_bytes() == before
+
+
+def test_the_paper_protocol_is_the_default() -> None:
+    listed = table1.cells(Scale())
+    assert len(listed) == 12
+    assert {(cell.config.runs, cell.config.epochs, cell.config.train_share) for cell in listed} == {(100, 1000, 0.7)}
+    tree = next(cell.config for cell in listed if cell.name == {"conv": "gat", "network": "neural tree"})
+    assert (tree.hidden, tree.layers, tree.lr, tree.weight_decay, tree.heads) == (128, 4, 0.0005, 1e-4, 6)
+    stored = [cell.config.edges for cell in listed if cell.name["network"] == "GNN, stored edges"]
+    assert set(stored) == {"stored"}
+
+
+def test_list_and_unknown_names(capsys: pytest.CaptureFixture[str]) -> None:
+    code, output, _ = run(capsys, "--list")
+    assert code == 0
+    assert all(name in output for name in EXPERIMENTS)
+    code, _, errors = run(capsys, "table2")
+    assert code == 2
+    assert "Expected an experiment out of table1, " in errors
+
+
+@pytest.mark.parametrize("name", ["table1", "training-data", "iterations"])
+def test_a_tiny_version(name: str, tmp_path: Path, data_root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ("--quick", "--runs", 2, "--epochs", 1, "--data-root", data_root, "--out", tmp_path)
+    code, output, _ = run(capsys, name, *small)
+    assert code == 0
+    assert "not the paper's protocol" in output
+    files = {path.name for path in tmp_path.iterdir()}
+    assert files == {f"{name}-quick.json", f"{name}-quick.md", f"{name}.svg", f"{name}.png"}
+    content = json.loads((tmp_path / f"{name}-quick.json").read_text())
+    page = (tmp_path / f"{name}-quick.md").read_text()
+    for cell in content["cells"]:
+        assert mean_std([entry["test"] for entry in cell["runs"]]) in page
+
+
+@pytest.mark.parametrize("name", ["dataset-statistics", "compute-time"])
+def test_what_is_counted_and_timed(
+    name: str, tmp_path: Path, data_root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, output, _ = run(capsys, name, "--quick", "--data-root", data_root, "--out", tmp_path)
+    assert code == 0
+    assert "PubMed" in output
+    if name == "dataset-statistics":
+        assert "| Cora | 2,708 (2,708) | 5,278 (5,429) | 7 (7) | 1,433 |" in output
+        assert "treewidth 1 to 13, mean 2.75" in output
