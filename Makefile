@@ -40,7 +40,7 @@ bench: .venv/core  ## measure the core and training against their rivals
 	$(BIN)/python benchmarks/training.py
 
 clean:  ## remove what was built
-	rm -rf .venv build neuraltrees-demo
+	rm -rf .venv build neuraltrees-demo neuraltrees-runs neuraltrees-tuning neuraltrees-results
 
 .venv/requirements: requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Expected Python 3.11 or newer; set PYTHON=/path/to/it")'

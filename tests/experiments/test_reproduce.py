@@ -90,6 +90,25 @@ def test_a_tiny_version(name: str, tmp_path: Path, data_root: Path, capsys: pyte
         assert mean_std([entry["test"] for entry in cell["runs"]]) in page
 
 
+def test_the_second_stage_follows_from_the_first(
+    tmp_path: Path, data_root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ("--quick", "--runs", 1, "--epochs", 1, "--data-root", data_root, "--out", tmp_path)
+    assert run(capsys, "hyperparameters", *small)[0] == 0
+    content = json.loads((tmp_path / "hyperparameters-quick.json").read_text())
+    for model in ("gnn", "neural-tree"):
+        stages: dict[int, list[tuple[float, dict[str, float]]]] = {1: [], 2: []}
+        for cell in content["cells"]:
+            if cell["name"]["model"] == model:
+                stages[cell["name"]["stage"]].append((cell["runs"][0]["val"], cell["name"]))
+        assert (len(stages[1]), len(stages[2])) == (8, 4)
+        top = max(val for val, _ in stages[1])
+        names = ("layers", "hidden", "lr")
+        best = [tuple(name[key] for key in names) for val, name in stages[1] if val == top]
+        assert {tuple(name[key] for key in names) for _, name in stages[2]} <= set(best)
+    assert (tmp_path / "hyperparameters-gnn.png").exists()
+
+
 @pytest.mark.parametrize("name", ["dataset-statistics", "compute-time"])
 def test_what_is_counted_and_timed(
     name: str, tmp_path: Path, data_root: Path, capsys: pytest.CaptureFixture[str]

@@ -24,8 +24,8 @@ from PIL import Image
 from neuraltrees.errors import InputError, NeuralTreesError
 from neuraltrees.training import NetworkSpec, Run, Task, TrainingSpec, fit
 from neuraltrees.training import tune_workers as workers_module
-from neuraltrees.training.trials import Grid, Point, TrialDone
-from neuraltrees.training.tune import Tuned, select, tune
+from neuraltrees.training.trials import Grid, Point, TrialDone, Tuned, select
+from neuraltrees.training.tune import tune
 from neuraltrees.training.tune_figure import tune_figure
 from neuraltrees.training.tune_study import has_study, open_study
 from tests.training.tasks import small_runs, small_task

@@ -65,7 +65,8 @@ def reproduce(
         results = experiment.measure(scale, out / f"{experiment.name}{suffix}.json", tell)
         lines = experiment.show(results, out)
         page = [f"# {experiment.name}", "", f"{experiment.what}. {note}".strip(), "", *lines, ""]
-        page += [f"![{experiment.what}]({experiment.name}.svg)", ""]
+        if (out / f"{experiment.name}.svg").exists():
+            page += [f"![{experiment.what}]({experiment.name}.svg)", ""]
         write_whole(out / f"{experiment.name}{suffix}.md", "\n".join(page).encode())
         for line in lines:
             output.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -21,8 +21,8 @@ from neuraltrees.files import write_whole
 
 if TYPE_CHECKING:
     from neuraltrees.training.config import TrainConfig
-    from neuraltrees.training.trials import Grid, TrialDone
-    from neuraltrees.training.tune import OnTrial, Tuned
+    from neuraltrees.training.trials import Grid, TrialDone, Tuned
+    from neuraltrees.training.tune import OnTrial
 
 GRID = "Grid"
 SEVERAL = " With commas between, or the option repeated; by default the paper's."

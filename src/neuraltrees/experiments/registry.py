@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from neuraltrees.experiments import citations, dataset_statistics, iterations, table1, times, training_data
+from neuraltrees.experiments import (
+    citations,
+    dataset_statistics,
+    hyperparameters,
+    iterations,
+    table1,
+    times,
+    training_data,
+)
 from neuraltrees.experiments.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -11,6 +19,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         table1.EXPERIMENT,
         training_data.EXPERIMENT,
         iterations.EXPERIMENT,
+        hyperparameters.EXPERIMENT,
         citations.DATA,
         citations.TREEWIDTH,
         dataset_statistics.EXPERIMENT,

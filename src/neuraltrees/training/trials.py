@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
+from typing import Any
 
 from neuraltrees.errors import InputError
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
@@ -92,6 +93,9 @@ class Grid:
 
 PAPER_GRID = Grid()
 
+# Accuracies are ratios in single precision: means that are closer than this are equal, means that differ are not.
+TIE = 1e-6
+
 
 @dataclass(frozen=True)
 class TrialDone:
@@ -122,3 +126,43 @@ class TrialDone:
     @property
     def test_mean(self) -> float:
         return statistics.fmean(self.test)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The outcome of a tuning.
+
+    Args:
+        network, training: with the chosen hyper-parameters.
+        grid: what was tried.
+        trials: all trials, in the order of the grid, the first stage before the second.
+        first, best: the chosen trial of either stage; `best` is the one that counts.
+    """
+
+    network: NetworkSpec
+    training: TrainingSpec
+    grid: Grid
+    trials: tuple[TrialDone, ...]
+    first: TrialDone
+    best: TrialDone
+
+    def table(self) -> list[dict[str, Any]]:
+        """Every trial as a row of plain values."""
+        return [
+            {
+                "stage": trial.stage,
+                **asdict(trial.point),
+                "val_mean": trial.val_mean,
+                "val_std": trial.val_std,
+                "test_mean": trial.test_mean,
+                "seconds": trial.seconds,
+                "chosen": trial in (self.first, self.best),
+            }
+            for trial in self.trials
+        ]
+
+
+def select(trials: Sequence[TrialDone], weights: Callable[[Point], int]) -> TrialDone:
+    """The trial of the highest mean validation accuracy; of equals that of the smallest network, then the first."""
+    top = max(trial.val_mean for trial in trials)
+    return min((t for t in trials if top - t.val_mean < TIE), key=lambda t: weights(t.point))

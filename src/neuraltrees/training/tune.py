@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import torch
 
@@ -14,48 +13,11 @@ from neuraltrees.files import PathLike
 from neuraltrees.training.engine import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.task import Task
-from neuraltrees.training.trials import PAPER_GRID, Grid, Point, TrialDone
+from neuraltrees.training.trials import PAPER_GRID, Grid, Point, TrialDone, Tuned, select
 from neuraltrees.training.tune_study import Study, open_study, subject_of
 from neuraltrees.training.tune_workers import Job, Workers
 
-# Accuracies are ratios in single precision: means that are closer than this are equal, means that differ are not.
-TIE = 1e-6
-
 OnTrial = Callable[[TrialDone], None]
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """The outcome of a tuning.
-
-    Args:
-        network, training: with the chosen hyper-parameters.
-        grid: what was tried.
-        trials: all trials, in the order of the grid, the first stage before the second.
-        first, best: the chosen trial of either stage; `best` is the one that counts.
-    """
-
-    network: NetworkSpec
-    training: TrainingSpec
-    grid: Grid
-    trials: tuple[TrialDone, ...]
-    first: TrialDone
-    best: TrialDone
-
-    def table(self) -> list[dict[str, Any]]:
-        """Every trial as a row of plain values."""
-        return [
-            {
-                "stage": trial.stage,
-                **asdict(trial.point),
-                "val_mean": trial.val_mean,
-                "val_std": trial.val_std,
-                "test_mean": trial.test_mean,
-                "seconds": trial.seconds,
-                "chosen": trial in (self.first, self.best),
-            }
-            for trial in self.trials
-        ]
 
 
 def tune(
@@ -117,12 +79,6 @@ def tune(
         second = _finish(study, 2, stage, pool, tell, tried)
         best = select(second, weights)
     return Tuned(*best.point.applied(network, training), grid, (*first, *second), best_of_first, best)
-
-
-def select(trials: Sequence[TrialDone], weights: Callable[[Point], int]) -> TrialDone:
-    """The trial of the highest mean validation accuracy; of equals that of the smallest network, then the first."""
-    top = max(trial.val_mean for trial in trials)
-    return min((t for t in trials if top - t.val_mean < TIE), key=lambda t: weights(t.point))
 
 
 def _finish(

@@ -18,8 +18,7 @@ from matplotlib.ticker import MaxNLocator
 
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, write_whole
-from neuraltrees.training.trials import TrialDone
-from neuraltrees.training.tune import Tuned
+from neuraltrees.training.trials import TrialDone, Tuned
 
 ENDINGS = (".svg", ".png", ".pdf")
 INK, GREY, MARK = "#15202b", "#5b6672", "#D55E00"
