@@ -21,9 +21,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("docs")
     (folder / "results").mkdir()
     (folder / "images").mkdir()
-    posterior_gap.measure(
-        TINY, "gcn", folder / "results" / "posterior-gap-sage-full.json", "cpu", {}, lambda line: None
-    )
+    first = folder / "results" / "posterior-gap-sage-full.json"
+    posterior_gap.measure(TINY, "gcn", first, "cpu", {}, lambda line: None)
+    (folder / "results" / "posterior-gap-sage-coupling.json").write_bytes(first.read_bytes())
     return folder
 
 

@@ -76,8 +76,10 @@ class Protocol:
 LARGE = Protocol(
     (100_000,), (1.0,), (100_000, 1.0), (500, 1000), 1, 6144, ((8, 0.003),), relations=True, most_batches=512
 )
+# Small enough for a CPU: what grows with the coupling shows before the networks are at their best.
+COUPLING = Protocol((1000,), (0.0, 1.0, 3.0), (1000, 1.0), (300, 600), 10, 1200, ((6, 0.005),), 32)
 QUICK = Protocol((100, 300), (0.0, 1.0), (300, 1.0), (100, 200), 3, 600, ((4, 0.005),), 64)
-PROTOCOLS = {"full": Protocol(), "quick": QUICK, "large": LARGE}
+PROTOCOLS = {"full": Protocol(), "coupling": COUPLING, "quick": QUICK, "large": LARGE}
 
 
 @dataclass(frozen=True)

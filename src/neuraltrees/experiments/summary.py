@@ -59,27 +59,26 @@ def gap_table(results: dict[str, Any], over: str) -> list[str]:
     return lines
 
 
-def draw_gap(results: dict[str, Any], folder: Path) -> None:
+def draw_gap(sizes: dict[str, Any], couplings: dict[str, Any], folder: Path) -> None:
     """Accuracy against the number of training scenes and against the coupling, with the posterior above both."""
     figure, axes = panels(2, sharey=True)
-    size, coupling = results["protocol"]["middle"]
-    for each, (over, fixed, value) in zip(
-        axes, (("scenes", "coupling", coupling), ("coupling", "scenes", size)), strict=True
-    ):
+    for each, results, over in ((axes[0], sizes, "scenes"), (axes[1], couplings, "coupling")):
+        size, coupling = results["protocol"]["middle"]
+        fixed, value = ("coupling", coupling) if over == "scenes" else ("scenes", size)
         points = sorted((p for p in results["points"] if p[fixed] == value), key=lambda p: p[over])
-        of_any = [p for p in points if p["model"] == "gnn"]
-        for name, label, colour in (
-            ("posterior", "exact posterior", "black"),
-            ("own_features", "own features", "0.55"),
-        ):
-            each.plot([p[over] for p in of_any], [percent(p[name]) for p in of_any], ":", color=colour, label=label)
+        of_any = {p[over]: p for p in points}
+        bounds = (("posterior", "exact posterior", "black"), ("own_features", "own features", "0.55"))
+        for name, label, colour in bounds:
+            each.plot(list(of_any), [percent(p[name]) for p in of_any.values()], ":", color=colour, label=label)
         for model, name in NAMES.items():
             of_model = [p for p in points if p["model"] == model]
             line(each, [p[over] for p in of_model], [p["test"] for p in of_model], name, LOOKS[name])
         if over == "scenes":
             each.set_xscale("log")
         each.set_xlabel("training scenes" if over == "scenes" else "coupling of neighbouring objects")
-        each.set_title(f"coupling {value:g}" if over == "scenes" else f"{value:,} training scenes", fontsize=10)
+        hidden, steps = results["protocol"]["hidden"], results["protocol"]["steps"]
+        what = f"coupling {value:g}" if over == "scenes" else f"{value:,} training scenes"
+        each.set_title(f"{what}; states of {hidden}, {steps:,} steps", fontsize=10)
     axes[0].set_ylabel("test accuracy in %")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, frameon=False, loc="outside upper center", ncols=4)
@@ -88,25 +87,36 @@ def draw_gap(results: dict[str, Any], folder: Path) -> None:
 
 def write_results(docs: Path) -> None:
     """Writes `results.md` and the figure beside the folder `results` of JSON files."""
-    scenes = json.loads((docs / "results" / "scene-graphs.json").read_text())
-    full = json.loads((docs / "results" / "posterior-gap-sage-full.json").read_text())
+    scenes, full, coupling = (
+        json.loads((docs / "results" / f"{name}.json").read_text())
+        for name in ("scene-graphs", "posterior-gap-sage-full", "posterior-gap-sage-coupling")
+    )
     large_path = docs / "results" / "posterior-gap-sage-large.json"
     large = json.loads(large_path.read_text()) if large_path.exists() else None
-    template = resources.files(__package__).joinpath("results.md.in").read_text()
-    content = template.format(
-        runs=scenes["protocol"]["runs"],
-        epochs=scenes["protocol"]["epochs"],
-        scene_table="\n".join(scene_graph_table(scenes)),
-        size_table="\n".join(gap_table(full, "scenes")),
-        coupling_table="\n".join(gap_table(full, "coupling")),
-        tuning=_tuning(full),
-        large=_large(large),
-        held_out="{} validate and {:,} test".format(*full["protocol"]["held_out"]),
-        pair_runs=full["protocol"]["runs"],
-        steps=full["protocol"]["steps"],
-        devices=_devices(full),
+    small, protocol = coupling["protocol"], full["protocol"]
+    content = (
+        resources.files(__package__)
+        .joinpath("results.md.in")
+        .read_text()
+        .format(
+            runs=scenes["protocol"]["runs"],
+            epochs=scenes["protocol"]["epochs"],
+            scene_table="\n".join(scene_graph_table(scenes)),
+            size_table="\n".join(gap_table(full, "scenes")),
+            partial_table="\n".join(gap_table(full, "coupling")),
+            coupling_table="\n".join(gap_table(coupling, "coupling")),
+            small="{:,} training scenes, states of {}, {:,} steps".format(
+                small["middle"][0], small["hidden"], small["steps"]
+            ),
+            tuning=_tuning(full),
+            large=_large(large),
+            held_out="{} validate and {:,} test".format(*protocol["held_out"]),
+            pair_runs=protocol["runs"],
+            steps=protocol["steps"],
+            devices=_devices(full),
+        )
     )
-    draw_gap(full, docs / "images")
+    draw_gap(full, coupling, docs / "images")
     write_whole(docs / "results.md", content.encode())
 
 
