@@ -88,6 +88,18 @@ def test_a_killed_training_goes_on_to_the_same_numbers(tmp_path: Path, capsys: p
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
 
+def test_an_interrupt_is_one_word(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "neuraltrees", "train", *SMALL, "--epochs", "100000", "--checkpoint-every", "0"]
+    process = subprocess.Popen([*command, "--out", str(tmp_path / "run")], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "run" / "checkpoint.safetensors").exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate()
+    assert (process.returncode, told) == (130, "Stopped.\n")
+
+
 def test_resume_refuses_another_training(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (trained / "result.json").read_bytes()
     code, _, errors = run(capsys, "train", "--resume", "--out", trained, "--lr", "0.5")

@@ -11,6 +11,8 @@ from neuraltrees.cli import decompose, demo, htree, predict, reproduce, train, t
 from neuraltrees.cli.terminal import errors
 from neuraltrees.errors import NeuralTreesError
 
+STOPPED = 130
+
 app = typer.Typer(
     name="neuraltrees",
     rich_markup_mode="rich",
@@ -53,8 +55,9 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         code = _fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
     except (KeyboardInterrupt, typer.Abort):
+        code = STOPPED
+    if code == STOPPED:  # typer has caught an interrupt itself
         errors.print("Stopped.")
-        code = 130
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -1,0 +1,5 @@
+"""python -m neuraltrees: the command line."""
+
+from neuraltrees.cli import main
+
+main()
