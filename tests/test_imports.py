@@ -16,6 +16,7 @@ import neuraltrees as nt
 PACKAGE = Path(nt.__file__).parent
 
 ORDER = [
+    "version",
     "errors",
     "files",
     "_core",

@@ -16,6 +16,7 @@ from neuraltrees.errors import ParseError as ParseError
 from neuraltrees.errors import TreeTooLargeError as TreeTooLargeError
 from neuraltrees.graph import Graph as Graph
 from neuraltrees.graph import moralize as moralize
+from neuraltrees.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from neuraltrees.data import HTreeData as HTreeData
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from neuraltrees.htree.drawing import draw as draw
     from neuraltrees.nn import GNN as GNN
     from neuraltrees.nn import NeuralTree as NeuralTree
-
-__version__ = "0.1.0"
 
 # torch and matplotlib take a second or more to import; names that need them are loaded when first used, so that
 # `neuraltrees --help` and a plain decomposition answer at once.

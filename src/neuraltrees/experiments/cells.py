@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 
 import torch
 
-from neuraltrees import __version__
 from neuraltrees.errors import InputError
 from neuraltrees.files import write_whole
 from neuraltrees.training.config import TrainConfig, preset
 from neuraltrees.training.engine import OnEpoch, fit
 from neuraltrees.training.problem import load_problem
+from neuraltrees.version import __version__
 
 Name: TypeAlias = Mapping[str, str | int | float | None]
 Tell: TypeAlias = Callable[[str], None]
