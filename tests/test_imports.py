@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -241,3 +242,8 @@ def test_without_the_compiled_core_stored_trees_are_read(tmp_path: Path) -> None
     nt.save_htree(nt.build_htree(nt.Graph([[0], [1]])), tmp_path / "tree.safetensors")
     script = f"{WITHOUT_CORE}\nprint(nt.load_htree({str(tmp_path / 'tree.safetensors')!r}).kappa.tolist())"
     assert run(script) == "[-1, 0, 1]"
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    content = tomllib.loads((PACKAGE.parent.parent / "pyproject.toml").read_text())
+    assert content["project"]["version"] == nt.__version__
