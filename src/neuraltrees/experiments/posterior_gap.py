@@ -13,7 +13,7 @@ import argparse
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class Protocol:
         grid: rounds and learning rates that both networks are tuned over.
         hidden: size of the states.
         relations: separate weights of the neural tree for root-root, upward and downward messages.
+        dropout: share of the states dropped in training.
         most_batches: steps an epoch, at most; there are at least 4, and about 32 training scenes in a batch.
     """
 
@@ -60,10 +61,11 @@ class Protocol:
     hidden: int = 128
     relations: bool = False
     most_batches: int = 64
+    dropout: float = 0.1
 
     def network(self, model: ModelName, conv: ConvName, layers: int) -> NetworkSpec:
         return NetworkSpec(
-            model=model, conv=conv, hidden=self.hidden, layers=layers, dropout=0.1, relations=self.relations
+            model=model, conv=conv, hidden=self.hidden, layers=layers, dropout=self.dropout, relations=self.relations
         )
 
     def settings(self) -> list[tuple[int, float]]:
@@ -76,10 +78,12 @@ class Protocol:
 LARGE = Protocol(
     (100_000,), (1.0,), (100_000, 1.0), (500, 1000), 1, 6144, ((8, 0.003),), relations=True, most_batches=512
 )
+# So many scenes leave nothing to overfit to.
+LARGE_PLAIN = replace(LARGE, steps=5120, dropout=0.0)
 # Small enough for a CPU: what grows with the coupling shows before the networks are at their best.
 COUPLING = Protocol((1000,), (0.0, 1.0, 3.0), (1000, 1.0), (300, 600), 10, 1200, ((6, 0.005),), 32)
 QUICK = Protocol((100, 300), (0.0, 1.0), (300, 1.0), (100, 200), 3, 600, ((4, 0.005),), 64)
-PROTOCOLS = {"full": Protocol(), "coupling": COUPLING, "quick": QUICK, "large": LARGE}
+PROTOCOLS = {"full": Protocol(), "coupling": COUPLING, "quick": QUICK, "large": LARGE, "large-plain": LARGE_PLAIN}
 
 
 @dataclass(frozen=True)
@@ -153,9 +157,7 @@ def tuned(
     runs = [Run(100 + i, split) for i, split in enumerate(pool.splits(size, protocol)[:2])]
     points = []
     for layers, lr in protocol.grid:
-        spec = NetworkSpec(
-            model=model, conv=conv, hidden=protocol.hidden, layers=layers, dropout=0.1, relations=protocol.relations
-        )
+        spec = protocol.network(model, conv, layers)
         fitted = train(pool, spec, lr, size, runs, protocol, device)
         points.append({"layers": layers, "lr": lr, "val": float(fitted.val.mean())})
     return max(points, key=lambda point: point["val"]), points

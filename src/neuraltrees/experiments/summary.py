@@ -91,8 +91,7 @@ def write_results(docs: Path) -> None:
         json.loads((docs / "results" / f"{name}.json").read_text())
         for name in ("scene-graphs", "posterior-gap-sage-full", "posterior-gap-sage-coupling")
     )
-    large_path = docs / "results" / "posterior-gap-sage-large.json"
-    large = json.loads(large_path.read_text()) if large_path.exists() else None
+    large = [json.loads(path.read_text()) for path in sorted((docs / "results").glob("posterior-gap-sage-large*.json"))]
     small, protocol = coupling["protocol"], full["protocol"]
     content = (
         resources.files(__package__)
@@ -140,18 +139,26 @@ def _devices(results: dict[str, Any]) -> str:
     return "; ".join([f"{most}", *others])
 
 
-def _large(results: dict[str, Any] | None) -> str:
-    if results is None or not results["points"]:
+def _large(listed: Sequence[dict[str, Any]]) -> str:
+    """What very many scenes bring, one run each."""
+    if not listed:
         return ""
-    lines = ["### Enough scenes", ""]
-    for point in results["points"]:
-        rounds = results["tuning"][point["model"]]["best"]["layers"]
-        test, best = percent(point["test"]), percent(point["posterior"])
-        setting = f"{point['scenes']:,} training scenes, {rounds} rounds and separate weights for every edge type"
-        gap = f"{test - best:+.1f} points to the posterior's {best:.1f} %"
-        lines += [f"With {setting},", f"one run of the {NAMES[point['model']]} comes to {test:.1f} %: {gap}."]
-    command = "python -m neuraltrees.experiments.posterior_gap --protocol large --models neural-tree --out docs/results"
-    return "\n".join([*lines, "", f"    {command}"])
+    lines = [
+        "| training scenes | network | rounds | dropout | steps | posterior | test | to posterior | best epoch |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for results in listed:
+        protocol = results["protocol"]
+        for point in results["points"]:
+            rounds = results["tuning"][point["model"]]["best"]["layers"]
+            test, best = percent(point["test"]), percent(point["posterior"])
+            last = -(-protocol["steps"] // protocol["most_batches"])
+            row = [f"{point['scenes']:,}", NAMES[point["model"]], str(rounds), f"{protocol['dropout']:g}"]
+            row += [f"{protocol['steps']:,}", f"{best:.1f}", f"{test:.1f}", f"{test - best:+.1f}"]
+            lines.append(f"| {' | '.join(row)} | {point['best_epoch'][0]} of {last} |")
+    commands = "python -m neuraltrees.experiments.posterior_gap --models neural-tree --out docs/results --protocol"
+    text = "One run of the neural tree with separate weights for every edge type, on a CPU."
+    return "\n".join(["### Very many scenes", "", text, "", f"    {commands} large", "", *lines])
 
 
 def main() -> None:
