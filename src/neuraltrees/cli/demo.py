@@ -22,7 +22,7 @@ def demo(
     scenes: Annotated[int, typer.Option(min=10, help="How many scenes to generate.")] = 400,
     coupling: Annotated[float, typer.Option(min=0, help="How much neighbouring objects tell of each other.")] = 1.0,
     runs: Annotated[int, typer.Option(min=1, help="Independent runs of each network.")] = 2,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training scenes.")] = 35,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training scenes.")] = 30,
     seed: Annotated[int, typer.Option(min=0, help="Of the scenes, the splits and the runs.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes that train; the result does not depend on it.")] = 2,
 ) -> None:

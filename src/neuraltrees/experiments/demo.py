@@ -35,7 +35,7 @@ class DemoSize:
     scenes: int = 400
     coupling: float = 1.0
     runs: int = 2
-    epochs: int = 35
+    epochs: int = 30
     hidden: int = 48
 
 

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from scipy.sparse import csr_array
 from torch import Tensor
 
@@ -87,6 +86,8 @@ class SparseMap:
 
     def __call__(self, h: Tensor) -> Tensor:
         """Shapes: h :math:`(N, *)` → :math:`(M, *)`"""
+        if not (h.requires_grad and torch.is_grad_enabled()):
+            return self._forward.sums(h)
         out: Tensor = _Apply.apply(h, self)  # type: ignore[no-untyped-call]
         return out
 
@@ -127,7 +128,8 @@ class _Rows:
         flat = h.flatten(1)
         if self.single or not len(self.start):
             return flat.index_select(0, self.index).view(-1, *h.shape[1:])
-        sums = F.embedding_bag(self.index, flat, self.start, mode="sum", per_sample_weights=self.value)
+        # What torch.nn.functional.embedding_bag comes down to, without its checks: these are many small calls.
+        sums: Tensor = torch.embedding_bag(flat, self.index, self.start, False, 0, False, self.value, False)[0]
         return sums.view(-1, *h.shape[1:])
 
 

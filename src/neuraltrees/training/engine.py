@@ -268,9 +268,10 @@ class Trainer:
         logits = self.network.run(batch.x, batch.plan, batch.node_type)
         labels = batch.y.clamp(min=0).view(-1, 1, 1).expand(-1, logits.shape[1], 1)
         losses = -logits.log_softmax(-1).gather(-1, labels).squeeze(-1)
-        losses = losses * self.train_mask[batch.nodes]
+        mask = self.train_mask[batch.nodes]
+        losses = losses * mask
         # Runs share nothing, so the sum of their losses has the gradient of each; one without a node here gets zero.
-        counts = self.train_mask[batch.nodes].sum(0).clamp(min=1)
+        counts = mask.sum(0).clamp(min=1)
         torch.autograd.backward((losses.sum(0) / counts).sum())
         self.optimiser.step()
         self.coins.go_to(self.coins.step + 1)
