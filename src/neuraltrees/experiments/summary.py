@@ -114,6 +114,7 @@ def write_results(docs: Path) -> None:
             pair_runs=protocol["runs"],
             steps=protocol["steps"],
             devices=_devices(full),
+            note=full.get("note", ""),
         )
     )
     draw_gap(full, coupling, docs / "images")
@@ -158,7 +159,8 @@ def _large(listed: Sequence[dict[str, Any]]) -> str:
             row += [f"{protocol['steps']:,}", f"{best:.1f}", f"{test:.1f}", f"{test - best:+.1f}"]
             lines.append(f"| {' | '.join(row)} | {point['best_epoch'][0]} of {last} |")
     commands = "python -m neuraltrees.experiments.posterior_gap --models neural-tree --out docs/results --protocol"
-    text = "One run of the neural tree with separate weights for every edge type, on a CPU."
+    notes = [results["note"] for results in listed if "note" in results]
+    text = " ".join(["One run of the neural tree with separate weights for every edge type, on a CPU.", *notes])
     return "\n".join(
         [
             "### Very many scenes",
