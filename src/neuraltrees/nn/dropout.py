@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -44,6 +48,23 @@ class Coins:
         # Even numbers between -p and 1 - p: the ceiling is 0 or 1, and much quicker than a comparison on a CPU.
         return tosses.float().mul_(2.0**-32).add_(0.5 - dropped).ceil_().mul_(1 / (1 - dropped))
 
+    def drop(self, h: Tensor, place: int, dropped: float) -> Tensor:
+        """The entries that are not dropped, scaled up; the tosses are made anew for the gradient and kept nowhere.
+
+        Shapes: h :math:`(N, R, *)`
+        """
+        if not h.is_cuda or h.dtype != torch.float32:
+            mask = self.mask((h.shape[0], h.shape[2:].numel()), place, dropped)
+            return h * mask.view_as(h).to(h.dtype)
+        out: Tensor = _DropOnGpu.apply(h, self, place, dropped)  # type: ignore[no-untyped-call]
+        return out
+
+    def drop_on_gpu(self, h: Tensor, place: int, dropped: float) -> Tensor:
+        """The same numbers as from `mask`, by one kernel that reads and writes every entry once."""
+        flat = h.reshape(h.shape[0], h.shape[1], -1)
+        entries, key = self._mixed_entries((flat.shape[0], flat.shape[2])), self._keys[place].view(1, -1, 1)
+        return _kernel(dropped)(entries, key, flat.view(torch.int32)).view(torch.float32).view(h.shape)
+
     def _mixed_entries(self, shape: tuple[int, int]) -> Tensor:
         if shape not in self._entries:
             rows, columns = shape
@@ -71,11 +92,38 @@ class Dropout(nn.Module):
             return h
         if self.coins is None:
             return h * torch.rand_like(h).sub_(self.p).ceil_().mul_(1 / (1 - self.p))
-        mask = self.coins.mask((h.shape[0], h.shape[2:].numel()), self.place, self.p)
-        return h * mask.view_as(h).to(h.dtype)
+        return self.coins.drop(h, self.place, self.p)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+class _DropOnGpu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, coins: Coins, place: int, dropped: float) -> Tensor:
+        ctx.coins, ctx.place, ctx.dropped = coins, place, dropped
+        return coins.drop_on_gpu(h, place, dropped)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        return ctx.coins.drop_on_gpu(grad, ctx.place, ctx.dropped), None, None, None
+
+
+@cache
+def _kernel(dropped: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    """What `Coins.mask` computes, times a state, as one function of CUDA; all arguments are bits of 32."""
+    first, second = (f"{multiplier % 2**32}u" for multiplier in _MULTIPLIERS_32)
+    code = f"""
+    template <typename T> T drop(T entry, T key, T state) {{
+        unsigned toss = static_cast<unsigned>(entry ^ key);
+        toss = (toss ^ (toss >> 15)) * {first};
+        toss = (toss ^ (toss >> 15)) * {second};
+        const float even = static_cast<float>(static_cast<int>(toss)) * {2.0**-32!r}f;
+        const float kept = ceilf(even + static_cast<float>({0.5 - dropped!r}));
+        return __float_as_int(__int_as_float(state) * (kept * static_cast<float>({1 / (1 - dropped)!r})));
+    }}"""
+    made: Callable[[Tensor, Tensor, Tensor], Tensor] = torch.cuda.jiterator._create_jit_fn(code)
+    return made
 
 
 def _mixed(number: Tensor, multipliers: tuple[int, ...], shift: int) -> Tensor:

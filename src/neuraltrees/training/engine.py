@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -257,11 +258,12 @@ class Trainer:
         self.lr.fill_(self.training.lr * (self.training.decay ** (done // decay) if decay else 1))
         # It depends on the epoch alone, so that it is the same for any runs and after a break.
         order = torch.randperm(len(self.portions), generator=torch.Generator().manual_seed(done))
-        self.network.train()
-        for number in order.tolist():
-            self._replay(("step", number), partial(self._step, self.portions[number]))
-        self.network.eval()
-        self._replay("evaluate", self._finish_epoch)
+        with _products(self.training.tf32 and self.device.type == "cuda"):
+            self.network.train()
+            for number in order.tolist():
+                self._replay(("step", number), partial(self._step, self.portions[number]))
+            self.network.eval()
+            self._replay("evaluate", self._finish_epoch)
 
     def _step(self, batch: Portion) -> None:
         self.optimiser.zero_grad()
@@ -316,6 +318,17 @@ class Trainer:
                 step = torch.zeros((), dtype=torch.float32, device=self.device)
                 zero = torch.zeros_like(parameter, memory_format=torch.preserve_format)
                 self.optimiser.state[parameter] = {"step": step, "exp_avg": zero, "exp_avg_sq": zero.clone()}
+
+
+@contextmanager
+def _products(tf32: bool) -> Iterator[None]:
+    """Products of matrices with rounded factors for a while, if that is wanted."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if tf32 else before)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def _device(name: torch.device | str) -> torch.device:
