@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from neuraltrees.experiments.cells import Cell, accuracies
+from neuraltrees.experiments.cells import Cell, Name, Tell, accuracies, run_cells
+from neuraltrees.experiments.citation_tuning import BUDGET, Tuned, regime, tune
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
 from neuraltrees.experiments.figures import LOOKS, MORE, line, panels, save
 from neuraltrees.experiments.statistics import mean_std, paired
@@ -20,18 +22,15 @@ SIZES: dict[str, tuple[int | None, ...]] = {
 TREEWIDTHS = (1, 2, 4, 6)
 
 
-def data_cells(scale: Scale) -> list[Cell]:
+def data_cells(scale: Scale, tuned: Tuned) -> list[Cell]:
     """GCN and GAT, on the graph and on trees of several treewidths."""
-    common = scale.choose((10, 2), (200, 60))
     cells = []
     for dataset, sizes in SIZES.items():
         for conv in ("gcn", "gat"):
             for size in (20, None) if scale.quick else sizes:
-                fixed = {"dataset": dataset, "conv": conv, "train_per_class": size} | common
-                name = {"dataset": dataset, "conv": conv, "nodes": size}
-                cells.append(Cell.of(name | {"k": None}, model="gnn", **fixed))
-                for k in (1,) if scale.quick else (1, 4):
-                    cells.append(Cell.of(name | {"k": k}, model="neural-tree", max_treewidth=k, **fixed))
+                for k in (None, 1) if scale.quick else (None, 1, 4):
+                    name: Name = {"dataset": dataset, "conv": conv, "nodes": size, "k": k}
+                    cells.append(_cell(name, dataset, conv, size, k, scale, tuned))
     return cells
 
 
@@ -65,16 +64,23 @@ def show_data(results: Results, folder: Path) -> list[str]:
     return lines
 
 
-def treewidth_cells(scale: Scale) -> list[Cell]:
+def treewidth_cells(scale: Scale, tuned: Tuned) -> list[Cell]:
     """Neural tree + GCN with all remaining nodes to train on, and GCN beside it."""
-    common = scale.choose((10, 2), (200, 60))
-    cells = []
-    for dataset in ("pubmed", "citeseer", "cora"):
-        fixed: dict[str, Any] = {"dataset": dataset, "conv": "gcn"} | common
-        cells.append(Cell.of({"dataset": dataset, "k": None}, model="gnn", **fixed))
-        for k in TREEWIDTHS[::3] if scale.quick else TREEWIDTHS:
-            cells.append(Cell.of({"dataset": dataset, "k": k}, model="neural-tree", max_treewidth=k, **fixed))
-    return cells
+    ks = TREEWIDTHS[::3] if scale.quick else TREEWIDTHS
+    return [
+        _cell({"dataset": dataset, "k": k}, dataset, "gcn", None, k, scale, tuned)
+        for dataset in SIZES
+        for k in (None, *ks)
+    ]
+
+
+def _cell(name: Name, dataset: str, conv: str, size: int | None, k: int | None, scale: Scale, tuned: Tuned) -> Cell:
+    model = "gnn" if k is None else "neural-tree"
+    values: dict[str, Any] = {"train_per_class": size, **BUDGET} | scale.choose((10, 2), (BUDGET["epochs"], 60))
+    if k is not None:
+        values["max_treewidth"] = k
+    values |= tuned.get((dataset, conv, model, regime(size)), {})
+    return Cell.of(name, dataset=dataset, conv=conv, model=model, **values)
 
 
 def show_treewidth(results: Results, folder: Path) -> list[str]:
@@ -100,9 +106,22 @@ def show_treewidth(results: Results, folder: Path) -> list[str]:
     return lines
 
 
-DATA = Experiment.of_cells(
+def _experiment(
+    name: str, what: str, cells: Callable[[Scale, Tuned], list[Cell]], show: Callable[[Results, Path], list[str]]
+) -> Experiment:
+    def measure(scale: Scale, path: Path, tell: Tell) -> Results:
+        wanted = dict.fromkeys((cell.config.dataset, cell.config.conv) for cell in cells(scale, {}))
+        # The small version keeps to what the papers of GCN and GAT have.
+        tuning = path.with_name("citation-tuning.json")
+        tuned = {} if scale.quick else tune(list(wanted), tuning, scale, tell)
+        return run_cells(name, cells(scale, tuned), path, scale.device, tell)
+
+    return Experiment(name, what, measure, show)
+
+
+DATA = _experiment(
     "citation-data", "citation networks: accuracy against training nodes a class, GCN and GAT", data_cells, show_data
 )
-TREEWIDTH = Experiment.of_cells(
+TREEWIDTH = _experiment(
     "citation-treewidth", "citation networks: accuracy against the treewidth bound", treewidth_cells, show_treewidth
 )

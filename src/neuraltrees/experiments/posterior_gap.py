@@ -76,14 +76,24 @@ class Protocol:
 
 
 LARGE = Protocol(
-    (100_000,), (1.0,), (100_000, 1.0), (500, 1000), 1, 6144, ((8, 0.003),), relations=True, most_batches=512
+    (100_000,), (1.0,), (100_000, 1.0), (500, 1000), 3, 12288, ((8, 0.003),), relations=True, most_batches=256
 )
-# So many scenes leave nothing to overfit to.
-LARGE_PLAIN = replace(LARGE, steps=5120, dropout=0.0)
+LARGE_WIDE = replace(LARGE, hidden=256)
+# One run each, of as many steps as a CPU can do; so many scenes leave little to overfit to.
+LARGE_CPU = replace(LARGE, runs=1, steps=6144, most_batches=512)
+LARGE_CPU_PLAIN = replace(LARGE_CPU, steps=5120, dropout=0.0)
 # Small enough for a CPU: what grows with the coupling shows before the networks are at their best.
 COUPLING = Protocol((1000,), (0.0, 1.0, 3.0), (1000, 1.0), (300, 600), 10, 1200, ((6, 0.005),), 32)
 QUICK = Protocol((100, 300), (0.0, 1.0), (300, 1.0), (100, 200), 3, 600, ((4, 0.005),), 64)
-PROTOCOLS = {"full": Protocol(), "coupling": COUPLING, "quick": QUICK, "large": LARGE, "large-plain": LARGE_PLAIN}
+PROTOCOLS = {
+    "full": Protocol(),
+    "coupling": COUPLING,
+    "quick": QUICK,
+    "large": LARGE,
+    "large-wide": LARGE_WIDE,
+    "large-cpu": LARGE_CPU,
+    "large-cpu-plain": LARGE_CPU_PLAIN,
+}
 
 
 @dataclass(frozen=True)

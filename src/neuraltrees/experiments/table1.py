@@ -37,6 +37,7 @@ def cells(scale: Scale) -> list[Cell]:
             model=model,
             conv=conv,
             edges=edges,
+            tf32=True,
             **common,
             **small,
         )
