@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,19 @@ import torch
 from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor
+from torch_geometric.data import Data
 
 from neuraltrees.datasets import Split, SyntheticScenes
+from neuraltrees.experiments.cells import Tell
 from neuraltrees.experiments.own_features import from_own_features
+from neuraltrees.experiments.statistics import percent
 from neuraltrees.files import write_whole
-from neuraltrees.training.engine import Run, fit
+from neuraltrees.training.engine import Epoch, Fitted, Run, fit
 from neuraltrees.training.problem import SIZES
 from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
 from neuraltrees.training.task import Task
 
+MANY = 20_000
 MODELS: tuple[ModelName, ...] = ("gnn", "neural-tree")
 
 
@@ -49,6 +53,7 @@ class Protocol:
         relations: separate weights of the neural tree for root-root, upward and downward messages.
         dropout: share of the states dropped in training.
         most_batches: steps an epoch, at most; there are at least 4, and about 32 training scenes in a batch.
+        tf32: whether products are rounded on a GPU.
     """
 
     sizes: tuple[int, ...] = (100, 300, 1000, 3000, 10000)
@@ -62,6 +67,7 @@ class Protocol:
     relations: bool = False
     most_batches: int = 64
     dropout: float = 0.1
+    tf32: bool = False
 
     def network(self, model: ModelName, conv: ConvName, layers: int) -> NetworkSpec:
         return NetworkSpec(
@@ -76,11 +82,19 @@ class Protocol:
 
 
 LARGE = Protocol(
-    (100_000,), (1.0,), (100_000, 1.0), (500, 1000), 3, 12288, ((8, 0.003),), relations=True, most_batches=256
+    sizes=(100_000,),
+    couplings=(1.0,),
+    middle=(100_000, 1.0),
+    runs=3,
+    steps=9216,
+    grid=((8, 0.003),),
+    hidden=256,
+    relations=True,
+    most_batches=256,
+    tf32=True,
 )
-LARGE_WIDE = replace(LARGE, hidden=256)
 # One run each, of as many steps as a CPU can do; so many scenes leave little to overfit to.
-LARGE_CPU = replace(LARGE, runs=1, steps=6144, most_batches=512)
+LARGE_CPU = replace(LARGE, runs=1, steps=6144, hidden=128, most_batches=512, tf32=False)
 LARGE_CPU_PLAIN = replace(LARGE_CPU, steps=5120, dropout=0.0)
 # Small enough for a CPU: what grows with the coupling shows before the networks are at their best.
 COUPLING = Protocol((1000,), (0.0, 1.0, 3.0), (1000, 1.0), (300, 600), 10, 1200, ((6, 0.005),), 32)
@@ -90,7 +104,6 @@ PROTOCOLS = {
     "coupling": COUPLING,
     "quick": QUICK,
     "large": LARGE,
-    "large-wide": LARGE_WIDE,
     "large-cpu": LARGE_CPU,
     "large-cpu-plain": LARGE_CPU_PLAIN,
 }
@@ -98,18 +111,21 @@ PROTOCOLS = {
 
 @dataclass(frozen=True)
 class Pool:
-    """The scenes of a setting, and where the exact posterior and a node's own features give the right label."""
+    """The scenes of a setting, and where the exact posterior and a node's own features give the right label.
+
+    Shapes: sizes, the number of nodes of every scene :math:`(S)`, by_posterior and by_features :math:`(n)`
+    """
 
     task: Task
+    sizes: Tensor
     by_posterior: Tensor
     by_features: Tensor
 
     def splits(self, train: int, protocol: Protocol) -> list[Split]:
         """So many scenes to train, drawn anew for every run."""
-        sizes = torch.tensor([graph.num_nodes for graph in self.task.graphs])
         return [
-            Split(*(mask.repeat_interleave(sizes) for mask in masks))
-            for masks in draw_scenes(len(sizes), train, protocol)
+            Split(*(mask.repeat_interleave(self.sizes) for mask in masks))
+            for masks in draw_scenes(len(self.sizes), train, protocol)
         ]
 
 
@@ -125,40 +141,86 @@ def draw_scenes(count: int, train: int, protocol: Protocol) -> list[Tensor]:
     return drawn
 
 
-def make_pool(setting: tuple[int, float], protocol: Protocol, answers: dict[str, Tensor]) -> Pool:
-    """Generates the scenes of a setting; the answers are computed unless they were before."""
-    scenes, coupling = setting
-    dataset = SyntheticScenes(scenes + sum(protocol.held_out), coupling, seed=0)
-    name = answers_name(setting)
-    if name not in answers:
-        # Exact inference is needed for scenes that some run tests alone.
-        sizes = torch.tensor([scene.num_nodes for scene in dataset])
-        tested = torch.stack([scenes[2] for scenes in draw_scenes(len(sizes), setting[0], protocol)]).any(0)
-        by_posterior = torch.zeros(len(dataset.y), dtype=torch.bool)
-        nodes = tested.repeat_interleave(sizes)
-        by_posterior[nodes] = dataset[tested].posterior().argmax(1) == dataset.y[nodes]
-        answers[name] = torch.stack([by_posterior, from_own_features(dataset).argmax(1) == dataset.y])
-    return Pool(Task(list(dataset), dataset.labels).scaled(SIZES).with_trees(), *answers[name])
+def prepare(setting: tuple[int, float], protocol: Protocol) -> dict[str, Tensor]:
+    """The scenes of a setting, and where the posterior is right: plain tensors, which a file can keep."""
+    train, coupling = setting
+    dataset = SyntheticScenes(train + sum(protocol.held_out), coupling, seed=0)
+    sizes, edges = (dataset.slices[name].diff() for name in ("x", "edge_index"))
+    within = dataset.edge_index - (sizes.cumsum(0) - sizes).repeat_interleave(edges)
+    # Exact inference is needed for scenes that some run tests alone.
+    tested = torch.stack([masks[2] for masks in draw_scenes(len(sizes), train, protocol)]).any(0)
+    nodes = tested.repeat_interleave(sizes)
+    by_posterior = torch.zeros(len(dataset.y), dtype=torch.bool)
+    by_posterior[nodes] = dataset[tested].posterior().argmax(1) == dataset.y[nodes]
+    found = {
+        "sizes": sizes,
+        "edges": edges,
+        "x": dataset.x,
+        "y": dataset.y.to(torch.uint8),
+        "edge_index": within.to(torch.uint8),
+        "by_posterior": by_posterior,
+        "by_features": from_own_features(dataset).argmax(1) == dataset.y,
+    }
+    return {_key(setting, name): value.contiguous() for name, value in found.items()}
 
 
-def answers_name(setting: tuple[int, float]) -> str:
-    return "{}-{:g}".format(*setting)
+def make_pool(setting: tuple[int, float], protocol: Protocol, prepared: dict[str, Tensor]) -> Pool:
+    """The scenes of a setting as a task, from what was prepared or from nothing."""
+    if _key(setting, "x") not in prepared:
+        prepared = prepare(setting, protocol)
+    names = ("sizes", "edges", "x", "y", "edge_index", "by_posterior", "by_features")
+    sizes, edges, x, y, edge_index, *right = (prepared[_key(setting, name)] for name in names)
+    # Very many scenes are joined, those of a batch into a graph: the same to train, and much sooner ready.
+    together = 1 if len(sizes) < MANY else len(sizes) // protocol.most_batches
+    group = torch.arange(len(sizes)) // together
+    first = sizes.cumsum(0) - sizes  # of every scene, then of every group
+    start = first[::together].repeat_interleave(group.bincount())
+    edge_index = edge_index.long() + (first - start).repeat_interleave(edges)
+    node_type = torch.ones_like(y, dtype=torch.int64)
+    node_type[first] = 0
+    nodes, ends = (count.new_zeros(int(group[-1]) + 1).index_add(0, group, count).tolist() for count in (sizes, edges))
+    parts = (torch.split(each, nodes) for each in (x, y.long(), node_type))
+    links = torch.split(edge_index, ends, 1)
+    graphs = [Data(x=a, y=b, node_type=c, edge_index=d) for a, b, c, d in zip(*parts, links, strict=True)]
+    return Pool(Task(graphs, SyntheticScenes.labels).scaled(SIZES).with_trees(), sizes, *right)
+
+
+def _key(setting: tuple[int, float], name: str) -> str:
+    return "{}-{:g}/{}".format(*setting, name)
 
 
 def train(
-    pool: Pool, network: NetworkSpec, lr: float, train_scenes: int, runs: Sequence[Run], protocol: Protocol, device: str
-) -> Any:
+    pool: Pool,
+    network: NetworkSpec,
+    lr: float,
+    train_scenes: int,
+    runs: Sequence[Run],
+    protocol: Protocol,
+    device: str,
+    tell: Tell,
+) -> Fitted:
     """One training by the protocol: so many steps, and the learning rate halved four times on the way."""
     batches = min(protocol.most_batches, max(4, train_scenes // 32))
     epochs = math.ceil(protocol.steps / batches)
     training = TrainingSpec(
-        epochs=epochs, lr=lr, weight_decay=1e-5, batches=batches, decay_every=math.ceil(epochs / 5), every_class=False
+        epochs=epochs,
+        lr=lr,
+        weight_decay=1e-5,
+        batches=batches,
+        decay_every=math.ceil(epochs / 5),
+        every_class=False,
+        tf32=protocol.tf32,
     )
-    return fit(pool.task, network, training, runs, device)
+
+    def on_epoch(epoch: Epoch) -> None:
+        if epoch.number % 10 == 0 or epoch.number == epochs:
+            tell(f"  {network.model}, epoch {epoch.number} of {epochs}: validation {percent(epoch.val.tolist()):.1f} %")
+
+    return fit(pool.task, network, training, runs, device, on_epoch)
 
 
 def tuned(
-    pool: Pool, protocol: Protocol, model: ModelName, conv: ConvName, device: str
+    pool: Pool, protocol: Protocol, model: ModelName, conv: ConvName, device: str, tell: Tell
 ) -> tuple[dict[str, Any], list[Any]]:
     """The best point of the grid by the mean validation accuracy of two runs at the middle setting, and all points."""
     if len(protocol.grid) == 1:
@@ -168,7 +230,7 @@ def tuned(
     points = []
     for layers, lr in protocol.grid:
         spec = protocol.network(model, conv, layers)
-        fitted = train(pool, spec, lr, size, runs, protocol, device)
+        fitted = train(pool, spec, lr, size, runs, protocol, device, tell)
         points.append({"layers": layers, "lr": lr, "val": float(fitted.val.mean())})
     return max(points, key=lambda point: point["val"]), points
 
@@ -178,8 +240,8 @@ def measure(
     conv: ConvName,
     path: Path,
     device: str,
-    answers: dict[str, Tensor],
-    tell: Callable[[str], None],
+    prepared: dict[str, Tensor],
+    tell: Tell,
     models: Sequence[ModelName] = MODELS,
 ) -> dict[str, Any]:
     """Runs what is missing in the JSON file and returns all of it."""
@@ -194,16 +256,16 @@ def measure(
         missing = [model for model in models if (*setting, model) not in done]
         if not missing:
             continue
-        pool = make_pool(setting, protocol, answers)
+        pool = make_pool(setting, protocol, prepared)
         for model in missing:
             if model not in results["tuning"]:
-                best, tried = tuned(pool, protocol, model, conv, device)
+                best, tried = tuned(pool, protocol, model, conv, device, tell)
                 results["tuning"][model] = {"best": best, "tried": tried}
                 tell(f"{model}: {best['layers']} rounds, learning rate {best['lr']:g}")
             best = results["tuning"][model]["best"]
             spec = protocol.network(model, conv, best["layers"])
             runs = [Run(seed, split) for seed, split in enumerate(pool.splits(setting[0], protocol))]
-            fitted = train(pool, spec, best["lr"], setting[0], runs, protocol, device)
+            fitted = train(pool, spec, best["lr"], setting[0], runs, protocol, device, tell)
             tests = [run.split.test for run in runs]
             points.append(
                 {
@@ -233,26 +295,27 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--protocol", default="full", choices=PROTOCOLS, help="how much to do")
-    parser.add_argument("--answers", type=Path, help="file of the posterior's answers; written with --prepare")
-    parser.add_argument("--prepare", action="store_true", help="compute the answers alone, for a machine that trains")
+    parser.add_argument("--prepared", type=Path, help="file of scenes and answers; written with --prepare")
+    parser.add_argument("--prepare", action="store_true", help="generate the scenes alone, for a machine that trains")
     arguments = parser.parse_args()
-    if arguments.prepare and not arguments.answers:
-        parser.error("--prepare needs --answers FILE to write to")
+    if arguments.prepare and not arguments.prepared:
+        parser.error("--prepare needs --prepared FILE to write to")
     protocol = PROTOCOLS[arguments.protocol]
-    answers = load_file(arguments.answers) if arguments.answers and arguments.answers.exists() else {}
     if arguments.prepare:
+        everything: dict[str, Tensor] = {}
         for setting in protocol.settings():
-            make_pool(setting, protocol, answers)
-            print(f"answers for {setting[0]} scenes, coupling {setting[1]:g}", flush=True)
-        write_whole(arguments.answers, to_bytes(answers))
+            everything |= prepare(setting, protocol)
+            print(f"{setting[0]} scenes, coupling {setting[1]:g}", flush=True)
+        write_whole(arguments.prepared, to_bytes(everything))
         return
+    prepared = load_file(arguments.prepared) if arguments.prepared else {}
     arguments.out.mkdir(parents=True, exist_ok=True)
     name = f"posterior-gap-{arguments.conv}-{arguments.protocol}.json"
 
     def tell(line: str) -> None:
         print(line, flush=True)
 
-    measure(protocol, arguments.conv, arguments.out / name, arguments.device, answers, tell, arguments.models)
+    measure(protocol, arguments.conv, arguments.out / name, arguments.device, prepared, tell, arguments.models)
 
 
 if __name__ == "__main__":
