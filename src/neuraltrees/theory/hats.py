@@ -140,13 +140,13 @@ def hat_parameters(dimension: int, cells: int) -> int:
 
 def steepest(values: Tensor) -> float:
     """The largest difference between points of a grid that are one step apart in the sup norm, upwards in all axes."""
-    steepest = 0.0
+    steps = [torch.zeros((), dtype=values.dtype)]
     for up in product((0, 1), repeat=values.dim()):
         if any(up):
             ahead = values[tuple(slice(step, None) for step in up)]
             behind = values[tuple(slice(None, size - step) for step, size in zip(up, values.shape, strict=True))]
-            steepest = max(steepest, float((ahead - behind).abs().max()))
-    return steepest
+            steps.append((ahead - behind).abs().max())
+    return float(torch.stack(steps).max())  # not a number, if one of them is
 
 
 def _maximum(numbers: list[Tensor]) -> Tensor:
