@@ -102,12 +102,12 @@ def test_tree_grows_linearly_where_the_naive_network_explodes() -> None:
     for n in (3, 5, 9, 17):
         graph = to_graph(nx.path_graph(n))
         f = waves(graph)
-        epsilon = 0.05 * (n - 1)
+        epsilon = 0.1 * (n - 1)
         counts.append(approximate(f, nt.build_htree(graph), epsilon).num_parameters)
         naive.append(naive_parameters(f, epsilon))
     assert [round(count / counts[0]) for count in counts] == [1, 2, 4, 8]
     assert naive[0] > 10 * counts[0]
-    assert naive[-1] > 10**20
+    assert naive[-1] > 10**19
 
 
 def test_naive_is_the_tree_of_the_complete_graph() -> None:
@@ -147,7 +147,7 @@ def test_cells_reach_epsilon_and_none_is_wasted_by_more_than_equal_shares(
     used = sum(hat_parameters(d, m) for (d, _), m in zip(parts, cells, strict=True))
     share = epsilon / max(1, len(parts))
     equal = sum(hat_parameters(d, int(slope * d / ((d + 1) * share)) + 1) for d, slope in parts)
-    assert used <= 1.5 * equal + 500
+    assert used <= 1.5 * equal
 
 
 def test_refused() -> None:
@@ -165,8 +165,9 @@ def test_refused() -> None:
         approximate(CompatibleFunction(GOLDEN, {(0, 1): wave(0)}), TREE, 0.5)
     with pytest.raises(nt.InputError, match=r"Expected a function with a Lipschitz constant of 0.1"):
         approximate(CompatibleFunction(GOLDEN, {(0, 1): wave(0)}, lipschitz=0.1), TREE, 0.01)
-    with pytest.raises(nt.InputError, match="Expected an epsilon above 0 and at most 1; got 0"):
-        approximate(f, TREE, 0)
+    for epsilon in (0.0, -0.1, float("inf"), float("nan")):
+        with pytest.raises(nt.InputError, match=f"Expected a finite epsilon above 0; got {epsilon}"):
+            approximate(f, TREE, epsilon)
     with pytest.raises(nt.InputError, match="Expected a method out of interpolate, fit; got 'magic'"):
         approximate(f, TREE, 0.5, method="magic")  # type: ignore[arg-type]
     with pytest.raises(nt.InputError, match=r"Expected features between 0 and 1; got 0.0 to 2.0"):

@@ -14,7 +14,6 @@ from neuraltrees.errors import ApproximationError, InputError
 from neuraltrees.htree import HTree
 from neuraltrees.nn.leaves import pool_leaves
 from neuraltrees.theory.aggregation import RootSum
-from neuraltrees.theory.bounds import check_epsilon
 from neuraltrees.theory.compatible import Clique, CompatibleFunction
 from neuraltrees.theory.composition import Composition
 from neuraltrees.theory.hats import HatNetwork, hat_error, hat_parameters
@@ -155,7 +154,7 @@ def approximate(
     Args:
         function: a compatible function; `interpolate` needs its Lipschitz constants.
         htree: an H-tree of its graph.
-        epsilon: the accuracy, above 0 and at most 1.
+        epsilon: the accuracy, above 0.
         method: one of the above.
         max_parameters: a larger network raises `ApproximationError` before it is built.
 
@@ -170,7 +169,7 @@ def approximate(
     >>> g.num_parameters, naive_parameters(f, epsilon=0.1)
     (5286, 118117)
     """
-    check_epsilon(epsilon)
+    _check_epsilon(epsilon)
     if method not in get_args(ApproximationMethod):
         raise InputError(f"Expected a method out of {', '.join(get_args(ApproximationMethod))}; got {method!r}.")
     composition = Composition(function, htree)
@@ -201,7 +200,7 @@ def choose_cells(parts: list[tuple[int, float]], epsilon: float, max_parameters:
         parts: number of variables and Lipschitz constant of every clique.
 
     >>> choose_cells([(1, 1.0), (3, 1.0)], 0.5, 10_000)
-    [9, 2]
+    [5, 2]
     """
 
     def gain(number: int) -> tuple[float, int]:
@@ -227,6 +226,15 @@ def choose_cells(parts: list[tuple[int, float]], epsilon: float, max_parameters:
         cells[number] += 1
         error += hat_error(size, cells[number], slope) - hat_error(size, cells[number] - 1, slope)
         heapq.heappush(queue, gain(number))
+    # The last step may have gone further than it had to: take cells off again where that saves most.
+    for number in sorted(range(len(parts)), key=lambda number: -hat_parameters(parts[number][0], cells[number])):
+        size, slope = parts[number]
+        while cells[number] > 1:
+            more = hat_error(size, cells[number] - 1, slope) - hat_error(size, cells[number], slope)
+            if error + more >= epsilon * (1 - 1e-9):
+                break
+            cells[number] -= 1
+            error += more
     return cells
 
 
@@ -238,10 +246,15 @@ def equal_shares(parts: list[tuple[int, float]], epsilon: float) -> float:
 
 def naive_parameters(function: CompatibleFunction, epsilon: float) -> int:
     """How many parameters the same interpolation takes on all n variables at once, without regard to the graph."""
-    check_epsilon(epsilon)
+    _check_epsilon(epsilon)
     slope = sum(_slope(function, clique) for clique in function.cliques)
     size = function.graph.num_nodes
     return hat_parameters(size, _cells(size, slope, epsilon)) if size else 0
+
+
+def _check_epsilon(epsilon: float) -> None:
+    if not 0 < epsilon < float("inf"):
+        raise InputError(f"Expected a finite epsilon above 0; got {epsilon}.")
 
 
 def _cells(size: int, slope: float, epsilon: float) -> int:
