@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import networkx as nx
@@ -18,9 +19,11 @@ from neuraltrees.theory import (
     naive_parameters,
     parameter_bound,
 )
-from neuraltrees.theory.approximation import choose_cells, cube_points
+from neuraltrees.theory.approximation import cube_points
+from neuraltrees.theory.grids import choose_cells
 from neuraltrees.theory.hats import hat_parameters
 from tests.oracle.bridge import to_graph
+from tests.oracle.scenes import read_scene_graphs
 from tests.theory.functions import GOLDEN, features, graphs, wave, waves
 
 TREE = nt.build_htree(GOLDEN)
@@ -96,6 +99,15 @@ def test_a_markov_network() -> None:
     assert g.measured_error(300) <= (g.error_bound or 0) < 0.5
 
 
+def test_a_scene_graph(data_root: Path) -> None:
+    graphs = [to_graph(graph) for graph in read_scene_graphs(data_root)]
+    graph = next(graph for graph in graphs if 6 <= graph.num_nodes <= 9 and nt.decompose(graph).width == 2)
+    f = waves(graph)
+    g = approximate(f, nt.build_htree(graph), 0.3 * len(f.cliques))
+    assert g.measured_error(300) <= (g.error_bound or 0) < 0.3 * len(f.cliques)
+    assert g.num_parameters < naive_parameters(f, g.epsilon) / 10
+
+
 def test_tree_grows_linearly_where_the_naive_network_explodes() -> None:
     """Paths at a fixed accuracy for each clique: what the theorem counts."""
     counts, naive = [], []
@@ -154,13 +166,16 @@ def test_refused() -> None:
     f = waves(GOLDEN)
     with pytest.raises(
         nt.ApproximationError,
-        match=r"at most 10,000 parameters; an error below 0.01 takes more, about .*e\+0\d. Take a larger epsilon, "
+        match=r"at most 10,000 parameters; an error below 0.01 takes more, about 10\^8.8. Take a larger epsilon, "
         r"bound the treewidth of the graph \(sample_bounded_treewidth",
     ):
         approximate(f, TREE, 0.01, max_parameters=10_000)
     big = waves(to_graph(nx.complete_graph(12)))
-    with pytest.raises(nt.ApproximationError, match=r"at most 2,000,000 parameters; .* about \d\.?\d*e\+\d\d\."):
+    with pytest.raises(nt.ApproximationError, match=r"at most 2,000,000 parameters; .* about 10\^1\d"):
         approximate(big, nt.build_htree(big.graph), 0.1)
+    huge = waves(to_graph(nx.complete_graph(400)))
+    with pytest.raises(nt.ApproximationError, match=r"about 10\^4\d\d"):
+        approximate(huge, nt.build_htree(huge.graph), 0.1)
     with pytest.raises(nt.InputError, match=r"Expected a finite Lipschitz constant .* got None on \(0, 1\).*Name it"):
         approximate(CompatibleFunction(GOLDEN, {(0, 1): wave(0)}), TREE, 0.5)
     with pytest.raises(nt.InputError, match=r"Expected a function with a Lipschitz constant of 0.1"):

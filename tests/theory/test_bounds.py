@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import networkx as nx
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 import neuraltrees as nt
 from neuraltrees.theory import parameter_bound, parameter_bound_by_treewidth
 from tests.oracle.bridge import to_graph
+from tests.oracle.scenes import read_scene_graphs
 from tests.theory.functions import GOLDEN, graphs
 
 accuracies = st.floats(0.01, 1.0)
@@ -45,6 +48,12 @@ def test_closed_form_is_never_below(graph: nt.Graph, epsilon: float) -> None:
     tree = nt.build_htree(graph)
     closed = parameter_bound_by_treewidth(graph.num_nodes, tree.treewidth, epsilon)
     assert parameter_bound(tree, epsilon) <= closed * (1 + 1e-12)
+
+
+def test_closed_form_on_scene_graphs(data_root: Path) -> None:
+    for graph in map(to_graph, read_scene_graphs(data_root)):
+        tree = nt.build_htree(graph)
+        assert parameter_bound(tree, 0.1) <= parameter_bound_by_treewidth(graph.num_nodes, tree.treewidth, 0.1)
 
 
 @given(graph=graphs(10), epsilon=accuracies)

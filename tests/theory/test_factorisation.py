@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given, settings
 
 import neuraltrees as nt
 from neuraltrees.theory import CompatibleFunction, Composition, Factorisation, maximal_cliques
+from tests.oracle.bridge import to_graph
+from tests.oracle.scenes import read_scene_graphs
 from tests.theory.functions import GOLDEN, features, graphs, waves
 
 TREE = nt.build_htree(GOLDEN)
@@ -72,6 +76,13 @@ def test_a_bag_with_leaves_has_its_own_clique_or_none(graph: nt.Graph) -> None:
     computed = [composition.clique(bag) for bag in composition.bags]
     assert sorted(c for c in computed if c is not None) == list(maximal_cliques(graph))
     assert all(c is None or c == tree.bag(bag) for c, bag in zip(computed, composition.bags, strict=True))
+
+
+def test_scene_graphs(data_root: Path) -> None:
+    graph = nt.Graph.union([to_graph(graph) for graph in read_scene_graphs(data_root)[:60]])
+    tree, f, x = nt.build_htree(graph), waves(graph), features(graph, 3)
+    torch.testing.assert_close(Factorisation(f, tree)(x).sum(-1), f(x), atol=1e-10, rtol=0)
+    torch.testing.assert_close(Composition(f, tree)(x)[:, tree.parent < 0].sum(-1), f(x), atol=1e-10, rtol=0)
 
 
 def test_integer_states() -> None:

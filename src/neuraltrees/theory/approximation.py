@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias, get_args
@@ -10,13 +9,14 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from neuraltrees.errors import ApproximationError, InputError
+from neuraltrees.errors import InputError
 from neuraltrees.htree import HTree
 from neuraltrees.nn.leaves import pool_leaves
 from neuraltrees.theory.aggregation import RootSum
-from neuraltrees.theory.compatible import Clique, CompatibleFunction
+from neuraltrees.theory.compatible import CompatibleFunction
 from neuraltrees.theory.composition import Composition
-from neuraltrees.theory.hats import HatNetwork, hat_error, hat_parameters
+from neuraltrees.theory.grids import check_accuracy, choose_cells, slope_of
+from neuraltrees.theory.hats import HatNetwork
 from neuraltrees.theory.ridges import RidgeNetwork
 
 ApproximationMethod: TypeAlias = Literal["interpolate", "fit"]
@@ -160,6 +160,7 @@ def approximate(
 
     >>> from neuraltrees.graph import Graph
     >>> from neuraltrees.htree import build_htree
+    >>> from neuraltrees.theory import naive_parameters
     >>> path = Graph([[0, 1], [1, 2]])
     >>> half_product = lambda x: x.prod(-1) / 2
     >>> f = CompatibleFunction(path, {(0, 1): half_product, (1, 2): half_product}, lipschitz=1.0)
@@ -169,7 +170,7 @@ def approximate(
     >>> g.num_parameters, naive_parameters(f, epsilon=0.1)
     (5286, 118117)
     """
-    _check_epsilon(epsilon)
+    check_accuracy(epsilon)
     if method not in get_args(ApproximationMethod):
         raise InputError(f"Expected a method out of {', '.join(get_args(ApproximationMethod))}; got {method!r}.")
     composition = Composition(function, htree)
@@ -185,91 +186,13 @@ def approximate(
             },
             epsilon,
         )
-    cells = choose_cells([(len(clique), _slope(function, clique)) for clique in used.values()], epsilon, max_parameters)
+    parts = [(len(clique), slope_of(function, clique)) for clique in used.values()]
+    cells = choose_cells(parts, epsilon, max_parameters)
     networks = {
-        bag: HatNetwork.of(function.theta(clique), len(clique), count, _slope(function, clique))
-        for (bag, clique), count in zip(used.items(), cells, strict=True)
+        bag: HatNetwork.of(function.theta(clique), size, count, slope)
+        for (bag, clique), (size, slope), count in zip(used.items(), parts, cells, strict=True)
     }
     return Approximation(composition, networks, epsilon)
-
-
-def choose_cells(parts: list[tuple[int, float]], epsilon: float, max_parameters: int) -> list[int]:
-    """Cells along the axes of each clique's grid, such that the proven errors sum to less than epsilon.
-
-    Args:
-        parts: number of variables and Lipschitz constant of every clique.
-
-    >>> choose_cells([(1, 1.0), (3, 1.0)], 0.5, 10_000)
-    [5, 2]
-    """
-
-    def gain(number: int) -> tuple[float, int]:
-        (size, slope), now = parts[number], cells[number]
-        saved = hat_error(size, now, slope) - hat_error(size, now + 1, slope)
-        return -saved / (hat_parameters(size, now + 1) - hat_parameters(size, now)), number
-
-    cells = [1] * len(parts)
-    total = sum(hat_parameters(size, 1) for size, _ in parts)
-    error = sum(hat_error(size, 1, slope) for size, slope in parts)
-    queue = [gain(number) for number in range(len(parts))]
-    heapq.heapify(queue)
-    while error >= epsilon * (1 - 1e-9) or total > max_parameters:
-        if total > max_parameters:
-            raise ApproximationError(
-                f"Expected at most {max_parameters:,} parameters; an error below {epsilon:g} takes more, about "
-                f"{equal_shares(parts, epsilon):.2g}. Take a larger epsilon, bound the treewidth of the graph "
-                f"(sample_bounded_treewidth(graph, k=2)), or raise max_parameters."
-            )
-        _, number = heapq.heappop(queue)
-        size, slope = parts[number]
-        total += hat_parameters(size, cells[number] + 1) - hat_parameters(size, cells[number])
-        cells[number] += 1
-        error += hat_error(size, cells[number], slope) - hat_error(size, cells[number] - 1, slope)
-        heapq.heappush(queue, gain(number))
-    # The last step may have gone further than it had to: take cells off again where that saves most.
-    for number in sorted(range(len(parts)), key=lambda number: -hat_parameters(parts[number][0], cells[number])):
-        size, slope = parts[number]
-        while cells[number] > 1:
-            more = hat_error(size, cells[number] - 1, slope) - hat_error(size, cells[number], slope)
-            if error + more >= epsilon * (1 - 1e-9):
-                break
-            cells[number] -= 1
-            error += more
-    return cells
-
-
-def equal_shares(parts: list[tuple[int, float]], epsilon: float) -> float:
-    """How many parameters equal shares of ε take, as a float: it may be far beyond any memory."""
-    share = epsilon / max(1, len(parts))
-    return float(sum(hat_parameters(size, _cells(size, slope, share)) for size, slope in parts))
-
-
-def naive_parameters(function: CompatibleFunction, epsilon: float) -> int:
-    """How many parameters the same interpolation takes on all n variables at once, without regard to the graph."""
-    _check_epsilon(epsilon)
-    slope = sum(_slope(function, clique) for clique in function.cliques)
-    size = function.graph.num_nodes
-    return hat_parameters(size, _cells(size, slope, epsilon)) if size else 0
-
-
-def _check_epsilon(epsilon: float) -> None:
-    if not 0 < epsilon < float("inf"):
-        raise InputError(f"Expected a finite epsilon above 0; got {epsilon}.")
-
-
-def _cells(size: int, slope: float, epsilon: float) -> int:
-    """The least number of cells with an error below epsilon."""
-    return max(1, int(hat_error(size, 1, slope) / (epsilon * (1 - 1e-9))) + 1)
-
-
-def _slope(function: CompatibleFunction, clique: Clique) -> float:
-    slope = function.lipschitz(clique)
-    if slope is None or not slope < float("inf"):
-        raise InputError(
-            f"Expected a finite Lipschitz constant for every component; got {slope} on {clique}. "
-            f'Name it: CompatibleFunction(graph, components, lipschitz=1.0); or take method="fit".'
-        )
-    return slope
 
 
 def cube_points(dimension: int, count: int, seed: int) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import combinations
 from typing import TypeAlias
 
@@ -14,9 +13,9 @@ from torch import Tensor
 
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
+from neuraltrees.theory.cliques import Clique, Home, maximal_cliques
 from neuraltrees.theory.tables import MarkovNetworkLike, Table
 
-Clique: TypeAlias = tuple[int, ...]
 Function: TypeAlias = Callable[[Tensor], Tensor]
 
 
@@ -92,7 +91,7 @@ class CompatibleFunction:
     def _set(self, graph: Graph, components: Iterable[Component]) -> None:
         self.graph = graph
         self.cliques = maximal_cliques(graph)
-        home = _Home(graph, self.cliques)
+        home = Home(graph)
         of_clique: dict[Clique, list[Component]] = {clique: [] for clique in self.cliques}
         for component in components:
             of_clique[home.of(component.nodes)].append(component)
@@ -198,46 +197,6 @@ class CompatibleFunction:
             f"CompatibleFunction(num_nodes={self.graph.num_nodes}, num_cliques={len(self.cliques)}, "
             f"num_components={len(self._all())})"
         )
-
-
-@lru_cache(maxsize=64)
-def maximal_cliques(graph: Graph) -> tuple[Clique, ...]:
-    """The maximal cliques, each ascending, all in order; an isolated node is one.
-
-    >>> maximal_cliques(Graph([[0, 1, 2, 2], [1, 2, 0, 3]], num_nodes=5))
-    ((0, 1, 2), (2, 3), (4,))
-    """
-    import networkx as nx
-
-    return tuple(sorted(tuple(sorted(clique)) for clique in nx.find_cliques(graph.to_networkx())))
-
-
-class _Home:
-    """Finds the first maximal clique that contains a clique."""
-
-    def __init__(self, graph: Graph, cliques: Sequence[Clique]) -> None:
-        self.cliques, self.num_nodes = cliques, graph.num_nodes
-        self.around: list[list[int]] = [[] for _ in range(graph.num_nodes)]
-        for number, clique in enumerate(cliques):
-            for node in clique:
-                self.around[node].append(number)
-
-    def of(self, nodes: Clique) -> Clique:
-        if len(set(nodes)) != len(nodes):
-            raise InputError(f"Expected a component on distinct nodes; got {nodes}.")
-        for node in nodes:
-            if not 0 <= node < self.num_nodes:
-                raise InputError(f"Expected a component on nodes between 0 and {self.num_nodes - 1}; got {nodes}.")
-        for number in self.around[nodes[0]] if nodes else range(len(self.cliques)):
-            if set(nodes) <= set(self.cliques[number]):
-                return self.cliques[number]
-        for u, v in combinations(nodes, 2):
-            if not set(self.around[u]) & set(self.around[v]):
-                raise InputError(
-                    f"Expected a component on a clique; got {nodes}, but no edge joins {u} and {v}. "
-                    f"Split it into components on cliques, or add the edge to the graph."
-                )
-        raise InputError("Expected a graph with nodes for a constant component; got the empty graph.")
 
 
 def _one(x: Tensor) -> Tensor:

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from neuraltrees.htree import HTree
-from neuraltrees.theory.compatible import Clique, CompatibleFunction, Function
+from neuraltrees.theory.cliques import Clique
+from neuraltrees.theory.compatible import CompatibleFunction, Function
 from neuraltrees.theory.factorisation import Factorisation, distribute
 
 

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from neuraltrees.errors import InputError
 from neuraltrees.htree import HTree
-from neuraltrees.theory.compatible import Clique, CompatibleFunction
+from neuraltrees.theory.cliques import Clique
+from neuraltrees.theory.compatible import CompatibleFunction
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -43,18 +43,21 @@ class RidgeNetwork:
         >>> RidgeNetwork.fit(lambda x: x.prod(-1), dimension=2, epsilon=0.02, max_parameters=1000).hidden_layers
         1
         """
-        check = _points(dimension, CHECKS, random=True)
-        wanted = function(check)
-        breakpoints, best = 2, math.inf
+        most = min(MOST_UNITS, (max_parameters - 1) // (dimension + 2))
+        directions, breakpoints, best = (3**dimension - 1) // 2, 2, math.inf
+        check: Tensor | None = None
         while True:
-            weight, bias = _units(dimension, breakpoints)
-            units = len(bias)
-            if units > MOST_UNITS or units * (dimension + 2) + 1 > max_parameters:
+            units = directions * breakpoints
+            if units > most:
                 raise ApproximationError(
-                    f"Expected a shallow network of at most {min(MOST_UNITS, max_parameters // (dimension + 2))} units "
-                    f"within {epsilon:.3g} of a component of {dimension} variables; the best had an error of "
-                    f'{best:.3g}. Take method="interpolate", or a larger epsilon.'
+                    f"Expected a shallow network of at most {most} units within {epsilon:.3g} of a component of "
+                    f"{dimension} variables; the next takes {units}, and the best so far had an error of {best:.3g}. "
+                    f'Take method="interpolate", or a larger epsilon.'
                 )
+            if check is None:
+                check = _points(dimension, CHECKS, random=True)
+                wanted = function(check)
+            weight, bias = _units(dimension, breakpoints)
             points = _points(dimension, max(400, 4 * units), random=False)
             design = torch.cat([(points @ weight + bias).relu(), torch.ones(len(points), 1, dtype=torch.float64)], 1)
             solution = torch.linalg.lstsq(design, function(points).unsqueeze(1), driver="gelsd").solution.flatten()
