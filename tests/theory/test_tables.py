@@ -18,10 +18,10 @@ from neuraltrees.theory import CompatibleFunction, Table
 def networks(draw: st.DrawFn) -> SimpleNamespace:
     """Up to five variables of one to four states, tables on a few sets of them in any order, some entries at -inf."""
     cards = draw(st.lists(st.integers(1, 4), min_size=1, max_size=5))
-    sets = st.lists(st.integers(0, len(cards) - 1), min_size=1, max_size=3, unique=True).map(tuple)
+    sets = st.lists(st.integers(0, len(cards) - 1), max_size=3, unique=True).map(tuple)
     cliques = draw(st.lists(sets, max_size=4))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 100)))
-    tables = [torch.randn(*(cards[v] for v in c), dtype=torch.float64, generator=generator) for c in cliques]
+    tables = [torch.randn([cards[v] for v in c], dtype=torch.float64, generator=generator) for c in cliques]
     if tables and draw(st.booleans()):
         tables[0].view(-1)[0] = -torch.inf
     return SimpleNamespace(cardinalities=tuple(cards), cliques=tuple(cliques), log_potentials=tuple(tables))
@@ -67,6 +67,12 @@ def test_zero_potentials_stay_where_they_are() -> None:
     at_states = table(torch.tensor([[0.0], [1 / 3], [2 / 3], [1.0]], dtype=torch.float64))
     assert at_states.tolist() == [0.5, 0.25, -torch.inf, 1.0]
     assert table.lipschitz == torch.inf
+
+
+def test_a_batch_of_networks_is_refused() -> None:
+    batch = SimpleNamespace(cardinalities=(2, 2), cliques=((0, 1),), log_potentials=(torch.zeros(5, 2, 2),))
+    with pytest.raises(nt.InputError, match=r"2 dimensions for the clique \(0, 1\); got shape \(5, 2, 2\). Take one"):
+        CompatibleFunction.from_markov_network(batch)
 
 
 @pytest.mark.parametrize(

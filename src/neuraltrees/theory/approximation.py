@@ -22,7 +22,7 @@ from neuraltrees.theory.ridges import RidgeNetwork
 ApproximationMethod: TypeAlias = Literal["interpolate", "fit"]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Approximation:
     r"""A compatible function as message passing on an H-tree.
 

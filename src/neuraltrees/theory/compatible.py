@@ -115,6 +115,12 @@ class CompatibleFunction:
             unit: features lie in [0, 1] and :math:`x_v` stands for state :math:`x_v (c_v - 1)`; else features are
                 states, from 0 to :math:`c_v - 1`.
         """
+        for clique, table in zip(network.cliques, network.log_potentials, strict=True):
+            if table.dim() != len(clique):
+                raise InputError(
+                    f"Expected a table of {len(clique)} dimensions for the clique {tuple(clique)}; got shape "
+                    f"{tuple(table.shape)}. Take one network of a batch at a time."
+                )
         tables = [Table(table, unit) for table in network.log_potentials]
         pairs = [pair for clique in network.cliques for pair in combinations(sorted(set(clique)), 2)]
         edges = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).t()

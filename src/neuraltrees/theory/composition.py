@@ -13,7 +13,7 @@ from neuraltrees.theory.compatible import CompatibleFunction, Function
 from neuraltrees.theory.factorisation import Factorisation, distribute
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Composition:
     r"""Every :math:`γ_r` as nested functions of children, :math:`h_u = H_u(\{h_w : w ∈ N_{in}(u)\})`.
 

@@ -14,7 +14,7 @@ from neuraltrees.theory.cliques import Clique
 from neuraltrees.theory.compatible import CompatibleFunction
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Factorisation:
     r""":math:`f(X) = \sum_{r ∈ R} γ_r(x_{B_r})` with :math:`γ_r = \sum_{C ∈ \mathcal{C}_r} θ_C(x_C)`.
 

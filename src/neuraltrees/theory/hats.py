@@ -14,7 +14,7 @@ from neuraltrees.theory.compatible import Function
 CHUNK = 2_000_000  # units that are evaluated at once
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HatNetwork:
     r"""The piecewise-linear interpolant on Kuhn's triangulation of a grid, :math:`\sum_g θ(g)\, φ(m x - m g)`.
 

@@ -21,7 +21,7 @@ EdgeWeight: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 MOST_MAPS = 1_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExpSum:
     r""":math:`h(X) = \sum_i α_i\, φ(f^i(X))` with :math:`φ = \exp` and compatible functions :math:`f^i`.
 

@@ -60,7 +60,7 @@ class Table:
         return slopes
 
     def __call__(self, x: Tensor) -> Tensor:
-        sizes = torch.tensor(self.values.shape, device=x.device)
+        sizes = torch.tensor(self.values.shape, dtype=torch.int64, device=x.device)
         if x.shape[-1] != len(sizes):
             raise InputError(f"Expected features of shape (…, {len(sizes)}) for this table; got {tuple(x.shape)}.")
         real = x.is_floating_point()
@@ -74,7 +74,7 @@ class Table:
             most = 1 if real and self.unit else int(sizes[where[-1]]) - 1
             raise InputError(f"Expected features between 0 and {most}; got {x[tuple(where)].item()}.")
         if not real:
-            return self.values[states.long().unbind(-1)]
+            return self.values[states.long().unbind(-1)].expand(x.shape[:-1])
         low = states.floor().long()
         share = states - low
         total = states.new_zeros(states.shape[:-1])
