@@ -93,6 +93,14 @@ def test_sizes_of_a_tree(graph: nt.Graph) -> None:
     assert tree_sizes(tree) == (diameter, max(dict(roots.degree).values()), int(tree.level.max()))
 
 
+def test_making_it_draws_no_random_numbers() -> None:
+    torch.manual_seed(0)
+    wanted = torch.rand(3)
+    torch.manual_seed(0)
+    RootSum(2, 2, 2)
+    assert torch.equal(torch.rand(3), wanted)
+
+
 def test_refused() -> None:
     tree = nt.build_htree(GOLDEN)
     network, h = RootSum.for_tree(tree), torch.zeros(18, dtype=torch.float64)

@@ -30,9 +30,9 @@ class RootSum(nn.Module):
 
     :math:`s_0 = h,\quad s_1 = A h,\quad s_2 = A s_1 - D s_0,\quad s_{t+1} = A s_t - (D - I) s_{t-1},`
 
-    with the adjacency A and the degrees D of the root tree: a neighbour's sum holds what is one step further and, once
-    for each of the other neighbours, what it had from here. In a tree each root has one distance, so
-    :math:`\sum_t s_t` is the sum over all roots. Meanwhile every other node takes over its parent's sum.
+    with the adjacency A and the degrees D of the root tree. What lies at distance t from a neighbour is at t + 1 from
+    here, or at t - 1, and then all neighbours but one see it: that is taken off. In a tree each root has one distance,
+    so :math:`\sum_t s_t` is the sum over all roots. Meanwhile every other node takes over its parent's sum.
 
     The products with D come from gates: :math:`d\,s = \sum_k \mathrm{ReLU}(s - g_k)`, where :math:`g_k` is 1 if
     :math:`d < k` and else 0. This is exact because :math:`0 ≤ s ≤ 1`, the lemma's assumption. The degrees are
@@ -71,9 +71,10 @@ class RootSum(nn.Module):
         self.scale = float(scale)
         self.width = GATE + 1 + 2 * root_degree
         rounds = max(2, root_diameter + 1) + depth
-        self.convs = nn.ModuleList(
-            GIN(1 if i == 0 else self.width, self.width, relations=RELATIONS) for i in range(rounds)
-        ).double()
+        with torch.random.fork_rng(devices=[]):  # what they start from is not kept, and draws nothing from others
+            self.convs = nn.ModuleList(
+                GIN(1 if i == 0 else self.width, self.width, relations=RELATIONS) for i in range(rounds)
+            ).double()
         self._set_weights()
         self.requires_grad_(False)
 
