@@ -1,4 +1,4 @@
-"""Invariant and equivariant functions as sums of exponentials of compatible functions (Theorem 2 of the paper)."""
+"""Invariant and equivariant functions as sums of exponentials of compatible functions (the paper's invariance theorem)."""
 
 from __future__ import annotations
 
