@@ -13,6 +13,7 @@ from torch import Tensor
 
 import neuraltrees as nt
 from neuraltrees.theory import CompatibleFunction, ExpSum, homomorphisms
+from neuraltrees.theory.invariance import EdgeWeight
 from tests.theory.functions import features, graphs, waves
 
 EDGE, PATH, TRIANGLE = nt.Graph([[0], [1]]), nt.Graph([[0, 1], [1, 2]]), nt.Graph([[0, 1, 2], [1, 2, 0]])
@@ -26,7 +27,11 @@ def edge(a: Tensor, b: Tensor) -> Tensor:
     return 0.5 + a * b
 
 
-def by_matrix(pattern: nt.Graph, graph: nt.Graph, x: Tensor, at: int | None = None) -> float:
+def signed(a: Tensor, b: Tensor) -> Tensor:
+    return torch.sin(7 * (a + b))
+
+
+def by_matrix(pattern: nt.Graph, graph: nt.Graph, x: Tensor, at: int | None = None, edge: EdgeWeight = edge) -> float:
     """hom(H, W) as the paper defines it, over all maps and the whole matrix."""
     weight = torch.diag(node(x))
     for u, v in graph.edge_index.t().tolist():
@@ -47,6 +52,14 @@ def test_homomorphism_numbers(graph: nt.Graph, pattern: nt.Graph) -> None:
     assert homomorphisms(pattern, graph, node, edge)(x).item() == pytest.approx(by_matrix(pattern, graph, x), rel=1e-10)
     at_all = [homomorphisms(pattern, graph, node, edge, at=s)(x).item() for s in range(graph.num_nodes)]
     assert at_all == pytest.approx([by_matrix(pattern, graph, x, s) for s in range(graph.num_nodes)], rel=1e-10)
+
+
+@given(graph=graphs(4), pattern=st.sampled_from([EDGE, PATH, TRIANGLE]))
+@settings(deadline=None, max_examples=15)
+def test_edge_weights_of_both_signs(graph: nt.Graph, pattern: nt.Graph) -> None:
+    x = features(graph)
+    direct = by_matrix(pattern, graph, x, edge=signed)
+    assert homomorphisms(pattern, graph, node, signed, shift=2.0)(x).item() == pytest.approx(direct, abs=1e-9)
 
 
 @given(graph=graphs(5), data=st.data())
@@ -80,7 +93,7 @@ def test_a_distribution_is_the_exponential_of_a_compatible_function() -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(nt.InputError, match=r"Expected positive edge weights; got -1.0. Shift them"):
+    with pytest.raises(nt.InputError, match=r"Expected positive edge weights; got -1.0. .* shift=2.0"):
         homomorphisms(EDGE, EDGE, torch.ones_like, lambda a, b: a - b)(torch.tensor([0.0, 1.0]))
     with pytest.raises(nt.InputError, match="Expected at most 1,000,000 maps"):
         homomorphisms(nt.Graph([[0], [1]], num_nodes=8), nt.Graph([[0], [1]], num_nodes=8), node, edge)

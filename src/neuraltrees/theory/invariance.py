@@ -1,4 +1,4 @@
-"""Invariant and equivariant functions as sums of exponentials of compatible functions (the paper's invariance theorem)."""
+"""Invariant functions as sums of exponentials of compatible functions (the paper's invariance theorem)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import comb, prod
 from typing import TypeAlias
 
 import torch
@@ -69,21 +70,24 @@ class ExpSum:
         return f"ExpSum({len(self.functions)} functions)"
 
 
-def homomorphisms(pattern: Graph, graph: Graph, node: NodeWeight, edge: EdgeWeight, *, at: int | None = None) -> ExpSum:
+def homomorphisms(
+    pattern: Graph, graph: Graph, node: NodeWeight, edge: EdgeWeight, *, shift: float = 0.0, at: int | None = None
+) -> ExpSum:
     r"""The weighted homomorphism number of a pattern H, whose linear combinations are dense in the invariant functions.
 
     :math:`\overline{\hom}(H, X) = \sum_π \prod_{u ∈ V(H)} θ(x_{π(u)}) \prod_{uv ∈ E(H)} θ(x_{π(u)}, x_{π(v)})` over the
     maps :math:`π: V(H) → V(G)`. Each product is :math:`\exp f^{H,π}` for a compatible function, the sum of the
     logarithms. An edge of H must go to an edge of G, whose weight counts, or to a single node, whose weight counts.
 
-    Weights have to be positive, for their logarithms. An edge weight w in [-1, 1], as in the paper, may be written as
-    (w + 2) - 2, and the product expanded: the weights of `ExpSum` may be negative.
+    Weights have to be positive, for their logarithms. The paper's edge weights are in [-1, 1]; with a shift of c, a
+    weight is written as :math:`(w + c) - c` and the product expanded, to a sum with coefficients of both signs.
 
     Args:
         pattern: H, a small graph.
         graph: G.
         node: weight of a node from its feature, positive.
-        edge: weight of an edge from the features of its ends, positive and symmetric.
+        edge: weight of an edge from the features of its ends, symmetric and above -shift.
+        shift: added to the edge weights under the logarithm.
         at: count only maps that send the first node of H here: the component of the equivariant function at this node.
 
     >>> edge, triangle = Graph([[0], [1]]), Graph([[0, 1, 2], [1, 2, 0]])
@@ -96,12 +100,14 @@ def homomorphisms(pattern: Graph, graph: Graph, node: NodeWeight, edge: EdgeWeig
             f"Expected at most {MOST_MAPS:,} maps; {pattern.num_nodes} nodes go to {graph.num_nodes} in "
             f"{graph.num_nodes**pattern.num_nodes:,} ways. Take a smaller pattern."
         )
-    functions = []
+    functions, weights = [], []
     for nodes, edges in _maps(pattern, graph, at):
-        parts: dict[Sequence[int], Function] = {(u,): _node_log(node, count) for u, count in nodes.items()}
-        parts |= {pair: _edge_log(edge, count) for pair, count in edges.items()}
-        functions.append(CompatibleFunction(graph, parts))
-    return ExpSum(functions)
+        for weight, powers in _expanded(edges, shift):
+            parts: dict[Sequence[int], Function] = {(u,): _node_log(node, count) for u, count in nodes.items()}
+            parts |= {pair: _edge_log(edge, shift, count) for pair, count in powers.items() if count}
+            functions.append(CompatibleFunction(graph, parts))
+            weights.append(weight)
+    return ExpSum(functions, weights)
 
 
 def _maps(pattern: Graph, graph: Graph, at: int | None) -> Iterator[tuple[Counter[int], Counter[tuple[int, int]]]]:
@@ -124,17 +130,28 @@ def _maps(pattern: Graph, graph: Graph, at: int | None) -> Iterator[tuple[Counte
             yield nodes, edges
 
 
+def _expanded(edges: Counter[tuple[int, int]], shift: float) -> Iterator[tuple[float, dict[tuple[int, int], int]]]:
+    """Coefficients and powers of w + c in the product of the ((w + c) - c)^k over edges."""
+    if not shift:
+        yield 1.0, dict(edges)
+        return
+    for powers in product(*(range(count + 1) for count in edges.values())):
+        terms = zip(edges.values(), powers, strict=True)
+        weight = prod(comb(count, power) * (-shift) ** (count - power) for count, power in terms)
+        yield float(weight), dict(zip(edges, powers, strict=True))
+
+
 def _node_log(weight: NodeWeight, count: int) -> Function:
     return lambda x: count * _log(weight(x[..., 0]), "node")
 
 
-def _edge_log(weight: EdgeWeight, count: int) -> Function:
-    return lambda x: count * _log(weight(x[..., 0], x[..., 1]), "edge")
+def _edge_log(weight: EdgeWeight, shift: float, count: int) -> Function:
+    return lambda x: count * _log(weight(x[..., 0], x[..., 1]) + shift, "edge")
 
 
 def _log(value: Tensor, name: str) -> Tensor:
     if bool((value <= 0).any()):
         raise InputError(
-            f"Expected positive {name} weights; got {float(value.min())}. Shift them: w = (w + 2) - 2, and expand."
+            f"Expected positive {name} weights; got {float(value.min())}. Those of edges may be shifted: shift=2.0."
         )
     return value.log()
