@@ -24,6 +24,7 @@ PATH = nt.Graph([[0, 1, 2], [1, 2, 3]])
         (nt.InvalidDecompositionError, (nt.InputError,)),
         (nt.InvalidHTreeError, (nt.InputError,)),
         (nt.TreeTooLargeError, (nt.NeuralTreesError, MemoryError)),
+        (nt.ApproximationError, (nt.NeuralTreesError, ValueError)),
         (nt.NativeCoreError, (nt.NeuralTreesError, ImportError)),
     ],
 )

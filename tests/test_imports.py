@@ -30,10 +30,13 @@ ORDER = [
     "training",
     "experiments",
 ]
-# Beside the line: inference works on the same decompositions, and the command line sees everything.
+# Beside the line: inference works on the same decompositions, the theory on them and on the networks, and the command
+# line sees everything.
 ALLOWED = {stage: {*ORDER[:place], stage} for place, stage in enumerate(ORDER)}
 ALLOWED["inference"] = {*ORDER[: ORDER.index("htree") + 1], "inference"}
-ALLOWED["cli"] = {*ORDER, "inference", "cli", ""}
+ALLOWED["theory"] = {*ORDER[: ORDER.index("nn") + 1], "inference", "theory"}
+ALLOWED["experiments"] |= {"inference", "theory"}
+ALLOWED["cli"] = {*ORDER, "inference", "theory", "cli", ""}
 ALLOWED["__main__"] = ALLOWED["cli"]
 
 
@@ -130,6 +133,8 @@ def test_the_modules_are_found() -> None:
         ("neuraltrees.errors", "from neuraltrees.files import PathLike"),
         ("neuraltrees.htree.build", "from neuraltrees.inference import junction_tree"),
         ("neuraltrees.inference.exact", "from neuraltrees.nn import NeuralTree"),
+        ("neuraltrees.theory.bounds", "from neuraltrees.data import HTreeData"),
+        ("neuraltrees.training.fit", "from neuraltrees.theory import approximate"),
         ("neuraltrees.nn.model", "from neuraltrees.data import HTreeData"),
         ("neuraltrees.data.transform", "from neuraltrees.datasets import Planetoid"),
         ("neuraltrees.training.fit", "from neuraltrees.experiments import table"),

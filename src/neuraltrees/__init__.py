@@ -7,6 +7,7 @@ from neuraltrees.decomposition import BoundedTreewidthSample as BoundedTreewidth
 from neuraltrees.decomposition import TreeDecomposition as TreeDecomposition
 from neuraltrees.decomposition import decompose as decompose
 from neuraltrees.decomposition import sample_bounded_treewidth as sample_bounded_treewidth
+from neuraltrees.errors import ApproximationError as ApproximationError
 from neuraltrees.errors import InputError as InputError
 from neuraltrees.errors import InvalidDecompositionError as InvalidDecompositionError
 from neuraltrees.errors import InvalidHTreeError as InvalidHTreeError

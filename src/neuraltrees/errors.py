@@ -38,5 +38,9 @@ class TreeTooLargeError(NeuralTreesError, MemoryError):
         return type(self), (self.limit, self.width)
 
 
+class ApproximationError(NeuralTreesError, ValueError):
+    """No network within the allowed size reaches the accuracy asked for."""
+
+
 class NativeCoreError(NeuralTreesError, ImportError):
     """The compiled core is needed and was not built."""
