@@ -17,7 +17,7 @@ NETWORKS = {"pubmed": "PubMed", "citeseer": "CiteSeer", "cora": "Cora"}
 SIZES: dict[str, tuple[int | None, ...]] = {
     "pubmed": (20, 100, 500, 1500, None),
     "citeseer": (20, 50, 100, None),
-    "cora": (20, 50, 75, None),
+    "cora": (20, 50, 65, None),
 }
 TREEWIDTHS = (1, 2, 4, 6)
 

@@ -81,21 +81,19 @@ class Protocol:
         return list(dict.fromkeys(listed))
 
 
+# One run, of as many steps as a CPU can do in half an hour; so many scenes leave little to overfit to.
 LARGE = Protocol(
     sizes=(100_000,),
     couplings=(1.0,),
     middle=(100_000, 1.0),
-    runs=3,
-    steps=9216,
+    runs=1,
+    steps=25_600,
     grid=((8, 0.003),),
-    hidden=256,
     relations=True,
-    most_batches=256,
-    tf32=True,
+    most_batches=3200,
 )
-# One run each, of as many steps as a CPU can do; so many scenes leave little to overfit to.
-LARGE_CPU = replace(LARGE, runs=1, steps=6144, hidden=128, most_batches=512, tf32=False)
-LARGE_CPU_PLAIN = replace(LARGE_CPU, steps=5120, dropout=0.0)
+LARGE_BATCHES = replace(LARGE, steps=6144, most_batches=512)
+LARGE_BATCHES_PLAIN = replace(LARGE_BATCHES, steps=5120, dropout=0.0)
 # Small enough for a CPU: what grows with the coupling shows before the networks are at their best.
 COUPLING = Protocol((1000,), (0.0, 1.0, 3.0), (1000, 1.0), (300, 600), 10, 1200, ((6, 0.005),), 32)
 QUICK = Protocol((100, 300), (0.0, 1.0), (300, 1.0), (100, 200), 3, 600, ((4, 0.005),), 64)
@@ -104,8 +102,8 @@ PROTOCOLS = {
     "coupling": COUPLING,
     "quick": QUICK,
     "large": LARGE,
-    "large-cpu": LARGE_CPU,
-    "large-cpu-plain": LARGE_CPU_PLAIN,
+    "large-batches": LARGE_BATCHES,
+    "large-batches-plain": LARGE_BATCHES_PLAIN,
 }
 
 
