@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from neuraltrees.datasets import SyntheticScenes
-from neuraltrees.experiments import posterior_gap, scene_graphs, summary
+from neuraltrees.experiments import posterior_gap
 from neuraltrees.experiments.posterior_gap import Protocol
-from neuraltrees.experiments.statistics import mean_std
 
 TINY = Protocol((20, 30), (0.0, 1.0), (20, 1.0), (10, 15), 2, 8, ((1, 0.01), (2, 0.01)), 8)
 
@@ -56,15 +55,3 @@ def test_what_is_done_is_not_done_again(results: Path, monkeypatch: pytest.Monke
     assert path.read_bytes() == before
     with pytest.raises(SystemExit, match="to hold this protocol; got another"):
         posterior_gap.measure(TINY, "sage", path, "cpu", {}, lambda line: None)
-
-
-def test_scene_graphs_and_the_summary(results: Path, data_root: Path) -> None:
-    path = results / "results" / "scene-graphs.json"
-    content = scene_graphs.measure(["gcn"], 2, 1, path, data_root=data_root, tell=lambda line: None)
-    assert [(cell["model"], cell["edges"]) for cell in content["cells"]] == list(scene_graphs.CELLS)
-    assert all(len(cell["test"]) == 2 for cell in content["cells"])
-    summary.write_results(results)
-    page = (results / "results.md").read_text()
-    accuracies = [mean_std(cell["test"]) for cell in content["cells"]]
-    assert f"| GCN | {' | '.join(accuracies)} |" in page
-    assert (results / "images" / "posterior-gap.svg").read_text().lstrip().startswith("<?xml")

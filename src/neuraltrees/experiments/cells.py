@@ -95,11 +95,11 @@ def machine(device: str) -> dict[str, Any]:
     return {"device": name, "versions": versions}
 
 
-def accuracies(content: Mapping[str, Any], **name: Any) -> list[float]:
-    """The test accuracies of the runs of one cell, by their seeds."""
+def accuracies(content: Mapping[str, Any], kind: str = "test", **name: Any) -> list[float]:
+    """The test accuracies of the runs of one cell, by their seeds, or those of another kind."""
     for cell in content["cells"]:
         if all(cell["name"].get(key) == value for key, value in name.items()):
-            return [run["test"] for run in sorted(cell["runs"], key=lambda run: int(run["seed"]))]
+            return [run[kind] for run in sorted(cell["runs"], key=lambda run: int(run["seed"]))]
     raise InputError(f"Expected a cell {_in_words(name)} in the results of {content.get('experiment')}; got none.")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,31 +35,45 @@ def data_cells(scale: Scale, tuned: Tuned) -> list[Cell]:
     return cells
 
 
+def groups(results: Results) -> Iterator[tuple[str, str, list[int | None], list[int]]]:
+    """Every dataset and convolution that has results, with its numbers of training nodes a class and its bounds k."""
+    for conv, dataset in product(("gcn", "gat"), NETWORKS):
+        names = [c["name"] for c in results["cells"] if (c["name"]["dataset"], c["name"]["conv"]) == (dataset, conv)]
+        if names:
+            sizes = sorted({name["nodes"] for name in names}, key=lambda nodes: nodes or float("inf"))
+            yield dataset, conv, sizes, sorted({name["k"] for name in names} - {None})
+
+
+def best_k(results: Results, ks: Sequence[int], **cell: Any) -> int:
+    """The bound with the best validation accuracy."""
+    return max(ks, key=lambda k: sum(accuracies(results, "val", k=k, **cell)))
+
+
 def show_data(results: Results, folder: Path) -> list[str]:
-    figure, axes = panels(6, width=3.6, height=3.2)
+    found = list(groups(results))
+    rows = len({conv for _, conv, _, _ in found})
+    figure, axes = panels(len(found), width=3.9, height=3.0, rows=rows)
     lines = [
-        "| data | convolution | nodes a class | GNN | neural tree, best k | tree − GNN |",
+        "| data | convolution | nodes a class | GNN | neural tree, k by validation | tree − GNN |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for place, (conv, dataset) in enumerate((conv, dataset) for conv in ("gcn", "gat") for dataset in NETWORKS):
-        names = [c["name"] for c in results["cells"] if (c["name"]["dataset"], c["name"]["conv"]) == (dataset, conv)]
-        sizes = list(dict.fromkeys(name["nodes"] for name in names))
-        ks = [k for k in dict.fromkeys(name["k"] for name in names) if k is not None]
+    for each, (dataset, conv, sizes, ks) in zip(axes, found, strict=True):
         where = list(range(len(sizes)))
         of = {k: [accuracies(results, dataset=dataset, conv=conv, nodes=n, k=k) for n in sizes] for k in (None, *ks)}
-        line(axes[place], where, of[None], "GNN", LOOKS["GNN"])
+        line(each, where, of[None], "GNN", LOOKS["GNN"])
         for k, look in zip(ks, MORE, strict=False):
-            line(axes[place], where, of[k], f"neural tree, k = {k}", look)
-        axes[place].set_xticks(where, ["all" if n is None else str(n) for n in sizes])
-        axes[place].set_title(f"{conv.upper()} on {NETWORKS[dataset]}", fontsize=10)
-        axes[place].set_xlabel("training nodes a class")
+            line(each, where, of[k], f"neural tree, k = {k}", look)
+        each.set_xticks(where, ["all" if n is None else str(n) for n in sizes])
+        each.set_title(f"{conv.upper()} on {NETWORKS[dataset]}", fontsize=10)
+        each.set_xlabel("training nodes a class")
         for number, nodes in enumerate(sizes):
-            best = max(ks, key=lambda k: sum(of[k][number]))
+            best = best_k(results, ks, dataset=dataset, conv=conv, nodes=nodes)
             row = [mean_std(of[None][number]), f"{mean_std(of[best][number])} (k = {best})"]
             difference = paired(of[best][number], of[None][number])
             what = "all" if nodes is None else str(nodes)
             lines.append(f"| {NETWORKS[dataset]} | {conv.upper()} | {what} | {' | '.join(row)} | {difference} |")
-    axes[0].set_ylabel("test accuracy in %")
+    for each in axes[:: len(NETWORKS)]:
+        each.set_ylabel("test accuracy in %")
     figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside upper center", ncols=4)
     save(figure, folder, "citation-data")
     return lines

@@ -28,10 +28,16 @@ MORE = (
 FORMATS = ("svg", "png")
 
 
-def panels(count: int, width: float = 4.6, height: float = 3.4, sharey: bool = False) -> tuple[Figure, list[Axes]]:
-    """Axes side by side."""
-    figure = Figure(figsize=(width * count, height), layout="constrained")
-    axes = list(figure.subplots(1, count, squeeze=False, sharey=sharey)[0])
+def panels(
+    count: int, width: float = 4.6, height: float = 3.4, sharey: bool = False, rows: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """Axes side by side, in one row or several of equal length."""
+    columns = -(-count // rows)
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).flat)
+    for empty in axes[count:]:
+        empty.set_axis_off()
+    axes = axes[:count]
     for each in axes:
         each.spines[["top", "right"]].set_visible(False)
         each.grid(alpha=0.25)

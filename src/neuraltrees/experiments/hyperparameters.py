@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, get_args
 
 from neuraltrees.experiments.cells import Cell, Name, Tell, run_cells
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
 from neuraltrees.experiments.figures import FORMATS
+from neuraltrees.files import write_whole
 from neuraltrees.training.spec import ModelName
 from neuraltrees.training.trials import PAPER_GRID, Grid, Point, TrialDone, Tuned, select
 from neuraltrees.training.tune_figure import tune_figure
@@ -26,7 +28,9 @@ def measure(scale: Scale, path: Path, tell: Tell) -> Results:
             points = grid.first() if stage == 1 else grid.second(_best(results, model, 1, grid).point)
             cells = [_cell(model, stage, point, common) for point in points.points()]
             results = run_cells("hyperparameters", cells, path, scale.device, tell)
-    return results | {"grid": grid.values()}
+    results |= {"grid": grid.values()}
+    write_whole(path, json.dumps(results, indent=1).encode())
+    return results
 
 
 def show(results: Results, folder: Path) -> list[str]:

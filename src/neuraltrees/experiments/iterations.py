@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from neuraltrees.experiments.cells import Cell, Tell, accuracies, run_cells
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
 from neuraltrees.experiments.figures import LOOKS, line, panels, save
 from neuraltrees.experiments.statistics import mean_std, percent
+from neuraltrees.files import write_whole
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
 
@@ -31,7 +33,9 @@ def measure(scale: Scale, path: Path, tell: Tell) -> Results:
     diameters = [build_htree(Graph.from_data(scene)).diameter() for scene in scenes]
     # Every node of a scene is classified on the tree of that scene, so a tree counts as often as it has graph nodes.
     weights = [int(scene.num_nodes) for scene in scenes]
-    return results | {"diameters": diameters, "nodes": weights}
+    results |= {"diameters": diameters, "nodes": weights}
+    write_whole(path, json.dumps(results, indent=1).encode())
+    return results
 
 
 def show(results: Results, folder: Path) -> list[str]:

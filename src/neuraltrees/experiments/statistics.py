@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from scipy.stats import ttest_rel
 
@@ -23,14 +24,36 @@ def mean_std(values: Sequence[float]) -> str:
     return f"{percent(values):.1f}{spread}"
 
 
-def paired(first: Sequence[float], second: Sequence[float]) -> str:
-    """The mean difference in points, and the p-value of a paired t-test over the runs.
+@dataclass(frozen=True)
+class Difference:
+    """A mean difference in points, and the p-value of a paired t-test over the runs; None where there is no test.
 
-    >>> paired([0.5, 0.6, 0.7], [0.4, 0.5, 0.61])
-    '+9.7 (p = 0.0012)'
+    >>> difference = Difference.of([0.5, 0.6, 0.7], [0.4, 0.5, 0.61])
+    >>> str(difference), difference.sign()
+    ('+9.7 (p = 0.0012)', 1)
     """
-    difference = f"{percent(first) - percent(second):+.1f}"
-    if len(first) < 2 or len({a - b for a, b in zip(first, second, strict=True)}) == 1:
-        return difference
-    chance = float(ttest_rel(first, second).pvalue)
-    return f"{difference} (p {'< 1e-4' if chance < 1e-4 else f'= {chance:.2g}'})"
+
+    points: float
+    chance: float | None
+
+    @classmethod
+    def of(cls, first: Sequence[float], second: Sequence[float]) -> Difference:
+        points = percent(first) - percent(second)
+        same = len({a - b for a, b in zip(first, second, strict=True)}) == 1
+        return cls(points, None if len(first) < 2 or same else float(ttest_rel(first, second).pvalue))
+
+    def sign(self, level: float = 0.05) -> int:
+        """1 or -1 for a difference that is significant at this level, else 0."""
+        if self.chance is None or self.chance >= level:
+            return 0
+        return 1 if self.points > 0 else -1
+
+    def __str__(self) -> str:
+        if self.chance is None:
+            return f"{self.points:+.1f}"
+        return f"{self.points:+.1f} (p {'< 1e-4' if self.chance < 1e-4 else f'= {self.chance:.2g}'})"
+
+
+def paired(first: Sequence[float], second: Sequence[float]) -> str:
+    """The difference as the tables show it."""
+    return str(Difference.of(first, second))

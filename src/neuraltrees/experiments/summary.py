@@ -1,4 +1,4 @@
-"""docs/results.md and its figure, made from the JSON files of the experiments.
+"""docs/results.md and its figures, made from the JSON files of the experiments.
 
 python -m neuraltrees.experiments.summary docs
 """
@@ -7,171 +7,84 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from neuraltrees.experiments.figures import LOOKS, line, panels, save
-from neuraltrees.experiments.statistics import mean_std, paired, percent
+from neuraltrees.experiments.claims import judged
+from neuraltrees.experiments.experiment import Results
+from neuraltrees.experiments.gap_page import gap_page
+from neuraltrees.experiments.registry import EXPERIMENTS
 from neuraltrees.files import write_whole
 
-NAMES = {"neural-tree": "neural tree", "gnn": "GNN"}
-CONVS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "gin": "GIN"}
+HEAD = """\
+# Results
 
+Made by `python -m neuraltrees.experiments.summary docs` from the JSON files in `docs/results`, which hold every run:
+seed, split, hyper-parameters, validation and test accuracy, versions and device. Test accuracies in per cent, mean ±
+standard deviation over the runs; p-values are those of paired t-tests over runs with the same splits. Epochs and
+hyper-parameters are chosen by validation accuracy. Run i has seed i for its split, its weights and its dropout.
 
-def scene_graph_table(results: dict[str, Any]) -> list[str]:
-    """Accuracies on the scene graphs, and how sure the difference to the neural tree is."""
-    cells = {(cell["conv"], cell["model"], cell["edges"]): cell["test"] for cell in results["cells"]}
-    lines = [
-        "| convolution | neural tree | GNN, stored edges | GNN, symmetric edges | tree − stored | tree − symmetric |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for conv in dict.fromkeys(conv for conv, _, _ in cells):
-        tree, *others = (
-            cells[conv, *kind] for kind in (("neural-tree", "symmetric"), ("gnn", "stored"), ("gnn", "symmetric"))
-        )
-        differences = [paired(tree, other) for other in others]
-        lines.append(f"| {CONVS[conv]} | {' | '.join([*map(mean_std, (tree, *others)), *differences])} |")
-    return lines
-
-
-def gap_table(results: dict[str, Any], over: str) -> list[str]:
-    """Points to the posterior as the number of scenes or the coupling grows."""
-    size, coupling = results["protocol"]["middle"]
-    fixed, value = ("coupling", coupling) if over == "scenes" else ("scenes", size)
-    rows: dict[float, dict[str, Any]] = {}
-    for point in results["points"]:
-        if point[fixed] == value:
-            rows.setdefault(point[over], {})[point["model"]] = point
-    lines = [
-        f"| {over} | posterior | own features | GNN | neural tree "
-        "| GNN to posterior | tree to posterior | tree − GNN |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for number, models in sorted(rows.items()):
-        some = next(iter(models.values()))
-        tests = [models.get(model, {}).get("test") for model in ("gnn", "neural-tree")]
-        gaps = [f"{percent(test) - percent(some['posterior']):+.1f}" if test else "–" for test in tests]
-        shown = [mean_std(test) if test else "–" for test in tests]
-        difference = paired(tests[1], tests[0]) if all(tests) else "–"
-        base = [f"{percent(some[name]):.1f}" for name in ("posterior", "own_features")]
-        lines.append(f"| {number:,g} | {' | '.join([*base, *shown, *gaps, difference])} |")
-    return lines
-
-
-def draw_gap(sizes: dict[str, Any], couplings: dict[str, Any], folder: Path) -> None:
-    """Accuracy against the number of training scenes and against the coupling, with the posterior above both."""
-    figure, axes = panels(2, sharey=True)
-    for each, results, over in ((axes[0], sizes, "scenes"), (axes[1], couplings, "coupling")):
-        size, coupling = results["protocol"]["middle"]
-        fixed, value = ("coupling", coupling) if over == "scenes" else ("scenes", size)
-        points = sorted((p for p in results["points"] if p[fixed] == value), key=lambda p: p[over])
-        of_any = {p[over]: p for p in points}
-        bounds = (("posterior", "exact posterior", "black"), ("own_features", "own features", "0.55"))
-        for name, label, colour in bounds:
-            each.plot(list(of_any), [percent(p[name]) for p in of_any.values()], ":", color=colour, label=label)
-        for model, name in NAMES.items():
-            of_model = [p for p in points if p["model"] == model]
-            line(each, [p[over] for p in of_model], [p["test"] for p in of_model], name, LOOKS[name])
-        if over == "scenes":
-            each.set_xscale("log")
-        each.set_xlabel("training scenes" if over == "scenes" else "coupling of neighbouring objects")
-        hidden, steps = results["protocol"]["hidden"], results["protocol"]["steps"]
-        what = f"coupling {value:g}" if over == "scenes" else f"{value:,} training scenes"
-        each.set_title(f"{what}; states of {hidden}, {steps:,} steps", fontsize=10)
-    axes[0].set_ylabel("test accuracy in %")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, loc="outside upper center", ncols=4)
-    save(figure, folder, "posterior-gap")
+The scene graphs are stored with edges from objects to rooms in that direction alone: a GNN on them never tells an
+object about its room. The H-tree has no directions. Both kinds of baseline are in the tables; **the fair one has
+symmetric edges**.
+"""
 
 
 def write_results(docs: Path) -> None:
-    """Writes `results.md` and the figure beside the folder `results` of JSON files."""
-    scenes, full, coupling = (
-        json.loads((docs / "results" / f"{name}.json").read_text())
-        for name in ("scene-graphs", "posterior-gap-sage-full", "posterior-gap-sage-coupling")
-    )
-    large = [json.loads(path.read_text()) for path in sorted((docs / "results").glob("posterior-gap-sage-large*.json"))]
-    small, protocol = coupling["protocol"], full["protocol"]
-    content = (
-        resources.files(__package__)
-        .joinpath("results.md.in")
-        .read_text()
-        .format(
-            runs=scenes["protocol"]["runs"],
-            epochs=scenes["protocol"]["epochs"],
-            scene_table="\n".join(scene_graph_table(scenes)),
-            size_table="\n".join(gap_table(full, "scenes")),
-            partial_table="\n".join(gap_table(full, "coupling")),
-            coupling_table="\n".join(gap_table(coupling, "coupling")),
-            small="{:,} training scenes, states of {}, {:,} steps".format(
-                small["middle"][0], small["hidden"], small["steps"]
-            ),
-            tuning=_tuning(full),
-            large=_large(large),
-            held_out="{} validate and {:,} test".format(*protocol["held_out"]),
-            pair_runs=protocol["runs"],
-            steps=protocol["steps"],
-            devices=_devices(full),
-            note=full.get("note", ""),
-        )
-    )
-    draw_gap(full, coupling, docs / "images")
-    write_whole(docs / "results.md", content.encode())
+    """Writes `results.md` and the figures beside the folder `results` of JSON files."""
+    found = {
+        name: json.loads((docs / "results" / f"{name}.json").read_text())
+        for name in EXPERIMENTS
+        if (docs / "results" / f"{name}.json").exists()
+    }
+    lines = [HEAD, "## The paper's claims", "", *judged(found), ""]
+    for name, content in found.items():
+        experiment = EXPERIMENTS[name]
+        shown = experiment.show(content, docs / "images")
+        lines += [f"## {name}", "", f"{experiment.what[0].upper()}{experiment.what[1:]}. {_how(content)}".rstrip(), ""]
+        lines += [f"    {_command(name, content)}", "", *shown, ""]
+        if (docs / "images" / f"{name}.svg").exists():
+            lines += [f"![{experiment.what}](images/{name}.svg)", ""]
+    missing = [name for name in EXPERIMENTS if name not in found]
+    if missing:
+        lines += [f"Not run: {', '.join(missing)}.", ""]
+    gaps = {
+        path.stem.removeprefix("posterior-gap-sage-"): json.loads(path.read_text())
+        for path in sorted((docs / "results").glob("posterior-gap-sage-*.json"))
+    }
+    if {"full", "coupling"} <= gaps.keys():
+        large = [content for name, content in gaps.items() if name.startswith("large")]
+        lines += ["## How far from the best possible", ""]
+        lines += gap_page(gaps["full"], gaps["coupling"], large, docs / "images")
+    # Pages that are made for a folder of their own point to figures beside them.
+    page = "\n".join(lines).replace("](hyperparameters-", "](images/hyperparameters-")
+    write_whole(docs / "results.md", f"{page.rstrip()}\n".encode())
 
 
-def _tuning(results: dict[str, Any]) -> str:
-    parts = []
-    for model, tuning in results["tuning"].items():
-        best = tuning["best"]
-        parts.append(f"{NAMES[model]}: {best['layers']} rounds, learning rate {best['lr']:g}")
-    return "; ".join(parts)
+def _command(name: str, content: Results) -> str:
+    cuda = any("NVIDIA" in device for device in _devices(content))
+    return f"neuraltrees reproduce {name}{' --device cuda' if cuda else ''} --out docs/results"
 
 
-def _devices(results: dict[str, Any]) -> str:
-    """Which settings ran where."""
-    by_device: dict[str, list[str]] = {}
-    for point in results["points"]:
-        by_device.setdefault(point["device"], []).append(f"{point['scenes']:,} scenes at {point['coupling']:g}")
-    most = max(by_device, key=lambda device: len(by_device[device]))
-    others = [
-        f"{device} for {', '.join(dict.fromkeys(names))}" for device, names in by_device.items() if device != most
-    ]
-    return "; ".join([f"{most}", *others])
+def _devices(content: Results) -> list[str]:
+    cells: list[dict[str, Any]] = content.get("cells", [content])
+    return list(dict.fromkeys(cell["device"] for cell in cells if "device" in cell))
 
 
-def _large(listed: Sequence[dict[str, Any]]) -> str:
-    """What very many scenes bring, one run each."""
-    if not listed:
-        return ""
-    lines = [
-        "| training scenes | network | rounds | dropout | steps | posterior | test | to posterior | best epoch |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for results in listed:
-        protocol = results["protocol"]
-        for point in results["points"]:
-            rounds = results["tuning"][point["model"]]["best"]["layers"]
-            test, best = percent(point["test"]), percent(point["posterior"])
-            last = -(-protocol["steps"] // protocol["most_batches"])
-            row = [f"{point['scenes']:,}", NAMES[point["model"]], str(rounds), f"{protocol['dropout']:g}"]
-            row += [f"{protocol['steps']:,}", f"{best:.1f}", f"{test:.1f}", f"{test - best:+.1f}"]
-            lines.append(f"| {' | '.join(row)} | {point['best_epoch'][0]} of {last} |")
-    commands = "python -m neuraltrees.experiments.posterior_gap --models neural-tree --out docs/results --protocol"
-    notes = [results["note"] for results in listed if "note" in results]
-    text = " ".join(["One run of the neural tree with separate weights for every edge type, on a CPU.", *notes])
-    return "\n".join(
-        [
-            "### Very many scenes",
-            "",
-            text,
-            "",
-            f"    {commands} large          # and large-plain, without dropout",
-            "",
-            *lines,
-        ]
-    )
+def _how(content: Results) -> str:
+    """Runs, epochs, devices and time."""
+    words = []
+    cells = content.get("cells")
+    if cells:
+        runs = sorted({len(cell["runs"]) for cell in cells})
+        epochs = max(cell["settings"]["epochs"] for cell in cells)
+        words.append(f"{' or '.join(map(str, runs))} runs a cell, at most {epochs:,} epochs")
+    if _devices(content):
+        words.append(f"on {' and '.join(_devices(content))}")
+    if cells:
+        words.append(f"{sum(cell['seconds'] for cell in cells) / 60:.0f} minutes of training")
+    text = ", ".join(words) + "." if words else ""
+    return f"{text} {content.get('note', '')}".strip()
 
 
 def main() -> None:
