@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import stdev
 from typing import get_args
 
 from neuraltrees.experiments.cells import Cell, accuracies
@@ -50,7 +51,7 @@ def show(results: Results, folder: Path) -> list[str]:
     tests = {(conv, name): accuracies(results, conv=conv, network=name) for conv in CONVS for name in NETWORKS}
     lines = [
         "| convolution | paper: graph / tree | GNN, stored edges | GNN, symmetric edges | neural tree "
-        "| tree, ours − paper | tree − stored | tree − symmetric |",
+        "| ours − paper: graph (stored) / tree | tree − stored | tree − symmetric |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for conv, title in CONVS.items():
@@ -59,7 +60,7 @@ def show(results: Results, folder: Path) -> list[str]:
         row = [
             f"{graph_printed:.1f} / {tree_printed:.1f}",
             *map(mean_std, (stored, both, tree)),
-            f"{percent(tree) - tree_printed:+.1f}",
+            f"{percent(stored) - graph_printed:+.1f} / {percent(tree) - tree_printed:+.1f}",
             paired(tree, stored),
             paired(tree, both),
         ]
@@ -70,7 +71,10 @@ def show(results: Results, folder: Path) -> list[str]:
         where = [number + 0.27 * (place - 1) for number in range(len(CONVS))]
         means = [percent(tests[conv, name]) for conv in CONVS]
         hatch = ("", "//", "..")[place]
-        axes.bar(where, means, 0.25, color=colour, hatch=hatch, edgecolor="white", label=name)
+        label = "GNN, symmetric edges" if name == "GNN" else name
+        axes.bar(where, means, 0.25, color=colour, hatch=hatch, edgecolor="white", label=label)
+        spreads = [100 * stdev(tests[conv, name]) if len(tests[conv, name]) > 1 else 0.0 for conv in CONVS]
+        axes.errorbar(where, means, spreads, fmt="none", ecolor="0.25", capsize=2, linewidth=1)
     for number, conv in enumerate(CONVS):
         for offset, printed in zip((0.0, -0.27), PRINTED[conv], strict=True):
             axes.plot([number + offset - 0.12, number + offset + 0.12], [printed] * 2, color="black", linewidth=1.5)
