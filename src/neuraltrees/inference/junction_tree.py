@@ -23,7 +23,7 @@ from neuraltrees.inference.markov import (
     check_tables,
     clique_graph,
 )
-from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise, take
+from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise, spread
 from neuraltrees.inference.plan import Plan, make_plan
 from neuraltrees.inference.sampling import draw, trace
 
@@ -114,16 +114,16 @@ class JunctionTree:
 
         Raises `ZeroProbabilityError` if the evidence is impossible.
         """
-        observed, tables, batch = self._prepare(log_potentials, evidence)
-        conditionals, total = collect(self.plan, tables, batch.numel(), condition, progress)
+        observed, tables, like, batch = self._prepare(log_potentials, evidence)
+        conditionals, total = collect(self.plan, tables, like, condition, progress)
         check_possible(total, batch)
-        probabilities = distribute(self.plan, conditionals, batch.numel(), progress)
+        probabilities = distribute(self.plan, conditionals, progress)
         return Answer(self, observed, batch, total.reshape(batch), probabilities)
 
     def log_partition(self, log_potentials: Sequence[Tensor], evidence: Evidence | None = None) -> Tensor:
         """The log partition function alone, -inf for impossible evidence."""
-        _, tables, batch = self._prepare(log_potentials, evidence)
-        return collect(self.plan, tables, batch.numel(), condition)[1].reshape(batch)
+        _, tables, like, batch = self._prepare(log_potentials, evidence)
+        return collect(self.plan, tables, like, condition)[1].reshape(batch)
 
     @torch.no_grad()
     def map(
@@ -133,8 +133,8 @@ class JunctionTree:
 
         Shapes: → :math:`(*B, n)` and :math:`(*B)`
         """
-        observed, tables, batch = self._prepare(log_potentials, evidence)
-        kept, best = collect(self.plan, tables, batch.numel(), maximise, progress)
+        observed, tables, like, batch = self._prepare(log_potentials, evidence)
+        kept, best = collect(self.plan, tables, like, maximise, progress)
         check_possible(best, batch)
         states = trace(self.plan, kept, observed, len(self.cardinalities))
         return states.reshape(*batch, len(self.cardinalities)), best.reshape(batch)
@@ -152,16 +152,16 @@ class JunctionTree:
 
         Shapes: → :math:`(count, *B, n)`
         """
-        observed, tables, batch = self._prepare(log_potentials, evidence)
-        conditionals, total = collect(self.plan, tables, batch.numel(), condition)
+        observed, tables, like, batch = self._prepare(log_potentials, evidence)
+        conditionals, total = collect(self.plan, tables, like, condition)
         check_possible(total, batch)
         states = draw(self.plan, conditionals, observed, len(self.cardinalities), count, generator)
         return states.reshape(count, *batch, len(self.cardinalities))
 
     def _prepare(
         self, log_potentials: Sequence[Tensor], evidence: Evidence | None
-    ) -> tuple[dict[int, int], list[Tensor], torch.Size]:
-        """The potentials without the observed variables, with the batch as one last axis."""
+    ) -> tuple[dict[int, int], list[Tensor], Tensor, torch.Size]:
+        """The evidence, the potentials without the observed variables and with the batch last, and a tensor like it."""
         observed = self.evidence if evidence is None else check_evidence(evidence, self.cardinalities)
         if observed.keys() != self.evidence.keys():
             raise InputError(
@@ -185,7 +185,8 @@ class JunctionTree:
             else:
                 flat = table.reshape(batch.numel(), *table.shape[len(batch) :])
                 tables.append(flat.movedim(0, -1).contiguous())
-        return observed, tables, batch
+        like = log_potentials[0].new_empty(batch.numel()) if log_potentials else torch.empty(1)
+        return observed, tables, like, batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,35 +214,23 @@ class Answer:
         for clique, table in zip(self.tree.plan.cliques, self.probabilities, strict=True):
             if not clique.residual:
                 continue
-            rows = table.reshape(clique.rows, clique.columns, -1).sum(1)
-            shape = clique.shape[: len(clique.residual)]
+            rows = table.sum(1).view(*clique.residual_shape, -1)
             for axis, variable in enumerate(clique.residual):
-                others = [other for other in range(len(shape)) if other != axis]
-                own = rows.reshape(*shape, -1).sum(others) if others else rows
-                found[variable] = own.T.reshape(*self.batch, shape[axis])
+                others = [other for other in range(len(clique.residual)) if other != axis]
+                own = rows.sum(others) if others else rows
+                found[variable] = own.T.reshape(*self.batch, -1)
         return found
 
     @cached_property
     def clique_marginals(self) -> list[Tensor]:
         """The joint distribution of every clique of the model; zero where it contradicts the evidence."""
-        plan, cliques = self.tree.plan, self.tree.cliques
-        found = []
-        parts: dict[tuple[int, int], Tensor] = {}
-        for k, host in enumerate(plan.hosts):
-            if not host:
-                joint = self.log_partition.new_ones(self.batch.numel())
-            else:
-                clique = plan.cliques[host[0]]
-                term = clique.terms[host[1]]
-                joint = self.probabilities[host[0]]
-                if term.kind == "part":
-                    if host[:2] not in parts:
-                        parts[host[0], host[1]] = take(joint, term)
-                    joint = parts[host[0], host[1]]
-                    term = clique.parts[term.source].terms[host[2]]
-                joint = take(joint, term)
-            found.append(self._whole(cliques[k], joint.movedim(-1, 0)))
-        return found
+        found = [self.log_partition.new_ones(self.batch.numel())] * len(self.tree.cliques)
+        for clique, table in zip(self.tree.plan.cliques, self.probabilities, strict=True):
+            for k, joint in spread(clique.table, table.view(*clique.table.shape, -1), "potential"):
+                found[k] = joint
+        return [
+            self._whole(clique, joint.movedim(-1, 0)) for clique, joint in zip(self.tree.cliques, found, strict=True)
+        ]
 
     def _whole(self, clique: tuple[int, ...], joint: Tensor) -> Tensor:
         """The joint distribution of the variables that were not observed as one of them all."""

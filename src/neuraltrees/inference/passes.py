@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
-from neuraltrees.inference.plan import Clique, Plan, Term
+from neuraltrees.inference.plan import Kind, Plan, Sum, Term
 
 Progress: TypeAlias = Callable[[int], object]
 Reduce: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 def collect(
-    plan: Plan, potentials: Sequence[Tensor], batch: int, reduce: Reduce, progress: Progress | None = None
+    plan: Plan, potentials: Sequence[Tensor], like: Tensor, reduce: Reduce, progress: Progress | None = None
 ) -> tuple[list[Tensor], Tensor]:
-    r"""From the leaves to the roots: what `reduce` makes of every clique's table, and the sum of the roots' messages.
+    r"""From the leaves to the roots: what `reduce` keeps of every clique's table, and the sum of the roots' messages.
 
-    A clique's table is the sum of its potentials and of its children's messages; `reduce` takes it as a matrix of residual
-    and separator states and returns what to keep of it and the message, which has separator states alone.
+    A clique's table is the sum of its potentials and its children's messages; `reduce` takes it as a matrix of residual
+    and separator states and returns what to keep of it, and the message, which has separator states alone.
 
-    Shapes: potentials :math:`(d_{c_0}, \dots, B)`, tables :math:`(R, S, B)`
+    Shapes: potentials :math:`(d_{c_0}, \dots, B)`, like :math:`(B)`, tables :math:`(R, S, B)`
     """
-    like = potentials[0] if potentials else torch.zeros(())
+    batch = len(like)
     kept: list[Tensor] = [like] * len(plan.cliques)
-    messages: list[Tensor | None] = [None] * len(plan.cliques)
-    total = like.new_zeros(batch)
+    messages: dict[int, Tensor] = {}
+    total = torch.zeros_like(like)
     for k in plan.constants:
         total = total + potentials[k]
     for c in range(len(plan.cliques) - 1, -1, -1):
         clique = plan.cliques[c]
-        table = _table(clique, potentials, messages, batch, like).view(clique.rows, clique.columns, batch)
-        kept[c], message = reduce(table)
+        table = add_up(clique.table, potentials, messages, like)
+        kept[c], message = reduce(table.view(clique.rows, clique.columns, batch))
         if clique.parent < 0:
             total = total + message[0]
         else:
@@ -43,41 +43,41 @@ def collect(
     return kept, total
 
 
-def _table(
-    clique: Clique, potentials: Sequence[Tensor], messages: list[Tensor | None], batch: int, like: Tensor
-) -> Tensor:
-    """A table of its own for the clique: its terms added up."""
-    added = []
-    for term in clique.terms:
-        if term.kind == "part":
-            part = clique.parts[term.source]
-            inside = [_placed(potentials[each.source], each, batch) for each in part.terms]
-            added.append(_sum(inside, (*part.shape, batch), like).view(*term.shape, batch))
+def add_up(table: Sum, potentials: Sequence[Tensor], messages: dict[int, Tensor], like: Tensor) -> Tensor:
+    """A new table, the sum of its terms; messages are used up."""
+    shape = (*table.shape, len(like))
+    total: Tensor | None = None
+    first: Tensor | None = None
+    for term in table.terms:
+        if term.kind == "potential":
+            source = potentials[term.number]
+        elif term.part is not None:
+            source = add_up(term.part, potentials, messages, like)
         else:
-            added.append(_placed(potentials[term.source], term, batch))
-    for child, term in clique.children:
-        message = messages[child]
-        messages[child] = None
-        if message is not None:
-            added.append(_placed(message, term, batch))
-    return _sum(added, (*clique.shape, batch), like)
+            source = messages.pop(term.number)
+        if term.order is not None:
+            source = source.permute(term.order).contiguous()
+        added = source.view(*term.shape, len(like))
+        if total is not None:
+            total = total + added if total.requires_grad or added.requires_grad else total.add_(added)
+        elif first is None:
+            first = added
+        elif first.requires_grad or added.requires_grad:
+            total = torch.add(first.expand(shape), added)
+        else:
+            total = torch.add(first, added, out=like.new_empty(shape)) if _covers(first, added, shape) else None
+            if total is None:
+                total = like.new_empty(shape).copy_(first).add_(added)
+    if total is not None:
+        return total.contiguous()
+    if first is not None:
+        return first.expand(shape).clone(memory_format=torch.contiguous_format)
+    return like.new_zeros(shape)
 
 
-def _placed(table: Tensor, term: Term, batch: int) -> Tensor:
-    if term.order is not None:
-        table = table.permute(*term.order, len(term.order))
-    return table.reshape(*term.shape, batch)
-
-
-def _sum(added: list[Tensor], shape: tuple[int, ...], like: Tensor) -> Tensor:
-    if not added:
-        return like.new_zeros(shape)
-    if len(added) == 1:
-        return added[0].expand(shape).clone(memory_format=torch.contiguous_format)
-    total = torch.add(added[0].expand(shape), added[1]).contiguous()
-    for table in added[2:]:
-        total = total + table if total.requires_grad or table.requires_grad else total.add_(table)
-    return total
+def _covers(first: Tensor, second: Tensor, shape: tuple[int, ...]) -> bool:
+    """Whether two tables have all axes between them."""
+    return all(n in (a, b) for a, b, n in zip(first.shape, second.shape, shape, strict=True))
 
 
 def condition(table: Tensor) -> tuple[Tensor, Tensor]:
@@ -85,21 +85,18 @@ def condition(table: Tensor) -> tuple[Tensor, Tensor]:
 
     .. math:: m(s) = \log \sum_r e^{\theta(r, s)}, \qquad p(r \mid s) = e^{\theta(r, s) - m(s)}
 
-    The largest entry of every column is taken out before the exponential, so that neither large nor small numbers are lost;
-    a column of -inf has the message -inf and, as its distribution, zeros.
+    The largest entry of every column is taken out before the exponential, so that numbers of any size keep their
+    digits; a column of -inf has the message -inf and zeros for its distribution.
 
-    Shapes: table :math:`(R, S, B)` → :math:`(R, S, B)` and :math:`(S, B)`
+    Shapes: table :math:`(R, S, B)`, which is overwritten → :math:`(R, S, B)` and :math:`(S, B)`
     """
     lowest = torch.finfo(table.dtype).min
     if table.requires_grad:
-        message: Tensor = LogSumExp.apply(table)
+        message: Tensor = LogSumExp.apply(table)  # type: ignore[no-untyped-call]
         return (table - message.clamp_min(lowest)).exp(), message
-    if table.shape[0] == 1:
-        message = table[0].clone()
-        return table.sub_(message.clamp_min(lowest)).exp_(), message
     top = table.amax(0).clamp_min_(lowest)
     sums = table.sub_(top).exp_().sum(0)
-    return table.div_(sums.clamp_min(1.0)), sums.log().add_(top)
+    return table.div_(sums.clamp_min(1.0)), sums.log_().add_(top)
 
 
 def maximise(table: Tensor) -> tuple[Tensor, Tensor]:
@@ -123,29 +120,36 @@ class LogSumExp(torch.autograd.Function):
         return gradients[0] * share
 
 
-def distribute(plan: Plan, conditionals: list[Tensor], batch: int, progress: Progress | None = None) -> list[Tensor]:
-    r"""From the roots to the leaves: :math:`p(r, s) = p(r \mid s)\, p(s)` for every clique, in the place of `conditionals`.
+def distribute(plan: Plan, conditionals: list[Tensor], progress: Progress | None = None) -> list[Tensor]:
+    r"""From the roots to the leaves: :math:`p(r, s) = p(r \mid s)\, p(s)` for every clique.
 
-    Shapes: conditionals :math:`(R, S, B)` → probabilities :math:`(d_{c_0}, \dots, B)`
+    Shapes: conditionals :math:`(R, S, B)`, which are overwritten → the same
     """
+    above: dict[int, Tensor] = {}
     for c, clique in enumerate(plan.cliques):
-        table = conditionals[c].view(*clique.shape, batch)
+        table = conditionals[c]
         if clique.parent >= 0:
-            above = conditionals[clique.parent]
-            term = next(term for child, term in plan.cliques[clique.parent].children if child == c)
-            separator = take(above, term)
+            separator = above.pop(c).reshape(clique.columns, -1)
             table = table * separator if table.requires_grad or separator.requires_grad else table.mul_(separator)
-        conditionals[c] = table
+            conditionals[c] = table
+        if "message" in clique.table.kinds:
+            above.update(spread(clique.table, table.view(*clique.table.shape, -1), "message"))
         if progress is not None:
             progress(clique.entries)
     return conditionals
 
 
+def spread(table: Sum, probabilities: Tensor, kind: Kind) -> Iterator[tuple[int, Tensor]]:
+    """The marginals of all terms of a kind, with their numbers."""
+    for term in table.terms:
+        if term.part is not None and kind in term.part.kinds:
+            yield from spread(term.part, take(probabilities, term), kind)
+        elif term.kind == kind:
+            yield term.number, take(probabilities, term)
+
+
 def take(table: Tensor, term: Term) -> Tensor:
-    """The sum of a table over the axes that a term does not have; the others in the order that the term's source has."""
+    """The sum of a table over the axes that a term has not; the others in the order of the term's source."""
     if term.missing:
         table = table.sum(term.missing)
-    if term.order is None:
-        return table
-    back = sorted(range(len(term.order)), key=lambda i: term.order[i])  # type: ignore[index]
-    return table.permute(*back, len(back))
+    return table if term.back is None else table.permute(term.back)

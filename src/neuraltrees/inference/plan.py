@@ -5,40 +5,56 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
 
 from neuraltrees.decomposition import TreeDecomposition
 
-# Terms of a table beyond this size are first summed on parts of its variables, each so much smaller than the table.
+Kind: TypeAlias = Literal["potential", "message", "part"]
+
+# Small terms of a table beyond LARGE entries are first added up in parts, each of at most 1 / SHARE of its entries.
 LARGE = 4096
-PART = 32
+SHARE = 32
+# A part has the last axes of the table whole, so many entries of them, and is added to it in rows of that length.
+TILE = 64
+
+
+class Source(NamedTuple):
+    """A table that is to be added to a larger one, and the variables of its axes."""
+
+    kind: Kind
+    number: int
+    scope: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Term:
-    """A table that is added to a larger one: a potential, the message of a child, or a part that has terms of its own.
+    """A table among the axes of a larger one: a potential, the message of a child, or a part of the sum.
 
-    `order` sorts its axes as the larger table has them (None: they are sorted), `shape` are its axes among those of the
-    larger table, with 1 where it has none, and `missing` are those.
+    `order` sorts its axes as the larger table has them (None: they are sorted), `back` undoes it; `shape` are its axes
+    among those of the larger table, with 1 where it has none, and `missing` are those.
     """
 
-    kind: str
-    source: int
+    kind: Kind
+    number: int
     order: tuple[int, ...] | None
+    back: tuple[int, ...] | None
     shape: tuple[int, ...]
     missing: tuple[int, ...]
+    part: Sum | None = None
 
 
 @dataclass(frozen=True)
-class Part:
-    """A table on some variables of a clique: its shape and what is summed in it."""
+class Sum:
+    """A table and its terms; `kinds` are those of its terms and of the terms of its parts."""
 
     shape: tuple[int, ...]
     terms: tuple[Term, ...]
+    kinds: frozenset[Kind]
 
 
 @dataclass(frozen=True)
 class Clique:
-    """A bag of the junction tree: its variables, those that it alone has against its parent first.
+    """A bag of the junction tree: its variables, those that its parent does not have first.
 
     `rows` are the states of these first variables, its residual, and `columns` those of the others, its separator.
     """
@@ -46,16 +62,21 @@ class Clique:
     variables: tuple[int, ...]
     residual: tuple[int, ...]
     parent: int
-    shape: tuple[int, ...]
     rows: int
     columns: int
-    parts: tuple[Part, ...]
-    terms: tuple[Term, ...]
-    children: tuple[tuple[int, Term], ...]
+    table: Sum
+
+    @property
+    def separator(self) -> tuple[int, ...]:
+        return self.variables[len(self.residual) :]
+
+    @property
+    def residual_shape(self) -> tuple[int, ...]:
+        return self.table.shape[: len(self.residual)]
 
     @property
     def separator_shape(self) -> tuple[int, ...]:
-        return self.shape[len(self.residual) :]
+        return self.table.shape[len(self.residual) :]
 
     @property
     def entries(self) -> int:
@@ -64,11 +85,10 @@ class Clique:
 
 @dataclass(frozen=True)
 class Plan:
-    """The cliques, parents before children, and the potentials without any variable."""
+    """The cliques, parents before children, and the numbers of the potentials without any variable."""
 
     cliques: tuple[Clique, ...]
     constants: tuple[int, ...]
-    hosts: tuple[tuple[int, ...], ...]  # for every potential: its clique, its term there, and its term in a part
 
 
 def make_plan(
@@ -76,55 +96,36 @@ def make_plan(
 ) -> Plan:
     """Roots the decomposition, hands every potential to the first bag that has all its variables, and orders the axes.
 
-    Variables that many neighbours share come last in a table, so that the sums run over long rows.
+    Variables that large messages share come last in a table, so that sums run along memory.
     """
     bags, parent = _rooted(decomposition)
     top: dict[int, int] = {}
     for b, bag in enumerate(bags):
         for v in bag:
             top.setdefault(v, b)
-    hosted: list[list[int]] = [[] for _ in bags]
+    sources: list[list[Source]] = [[] for _ in bags]
     constants = []
     for k, scope in enumerate(scopes):
         if scope:
-            hosted[max(top[v] for v in scope)].append(k)
+            sources[max(top[v] for v in scope)].append(Source("potential", k, scope))
         else:
             constants.append(k)
-    separators = [tuple(v for v in bag if top[v] != b) for b, bag in enumerate(bags)]
-    below: list[list[int]] = [[] for _ in bags]
-    for b, above in enumerate(parent):
-        if above >= 0:
-            below[above].append(b)
-    variables = []
-    for b, bag in enumerate(bags):
-        shared = dict.fromkeys(bag, 0)
-        for child in below[b]:
-            for v in separators[child]:
-                shared[v] += 1
-        variables.append(tuple(sorted(bag, key=lambda v: (top[v] != b, shared[v], v))))
-    hosts: list[tuple[int, ...]] = [()] * len(scopes)
-    cliques = []
-    for b, axes in enumerate(variables):
+    cliques: list[Clique] = []
+    for b in range(len(bags) - 1, -1, -1):
+        shared = dict.fromkeys(bags[b], 0)
+        for source in sources[b]:
+            if source.kind == "message":
+                size = math.prod(cardinalities[v] for v in source.scope)
+                for v in source.scope:
+                    shared[v] += size
+        axes = tuple(sorted(bags[b], key=lambda v: (top[v] != b, shared[v], v)))
         split = sum(top[v] == b for v in axes)
-        shape = tuple(cardinalities[v] for v in axes)
-        children = tuple(
-            (child, _term("message", child, _separator(variables[child], separators[child]), axes, cardinalities))
-            for child in below[b]
-        )
-        parts, terms = _summed(hosted[b], scopes, axes, cardinalities)
-        for place, term in enumerate(terms):
-            if term.kind == "part":
-                for inner, each in enumerate(parts[term.source].terms):
-                    hosts[each.source] = (b, place, inner)
-            else:
-                hosts[term.source] = (b, place)
-        rows, columns = math.prod(shape[:split]), math.prod(shape[split:])
-        cliques.append(Clique(axes, axes[:split], parent[b], shape, rows, columns, parts, terms, children))
-    return Plan(tuple(cliques), tuple(constants), tuple(hosts))
-
-
-def _separator(axes: tuple[int, ...], separator: tuple[int, ...]) -> tuple[int, ...]:
-    return axes[len(axes) - len(separator) :]
+        rows, columns = (math.prod(cardinalities[v] for v in part) for part in (axes[:split], axes[split:]))
+        table = _sum(axes, sources[b], cardinalities)
+        cliques.append(Clique(axes, axes[:split], parent[b], rows, columns, table))
+        if parent[b] >= 0:
+            sources[parent[b]].append(Source("message", b, axes[split:]))
+    return Plan(tuple(reversed(cliques)), tuple(constants))
 
 
 def _rooted(decomposition: TreeDecomposition) -> tuple[list[tuple[int, ...]], list[int]]:
@@ -134,68 +135,80 @@ def _rooted(decomposition: TreeDecomposition) -> tuple[list[tuple[int, ...]], li
     for a, b in decomposition.edges.tolist():
         near[a].append(b)
         near[b].append(a)
-    place = [-1] * len(given)
     bags: list[tuple[int, ...]] = []
     parent: list[int] = []
+    seen = [False] * len(given)
     for root in range(len(given)):
-        if place[root] >= 0:
-            continue
-        waiting = [(root, -1)]
-        place[root] = len(given)
+        waiting = [] if seen[root] else [(root, -1)]
         while waiting:
             b, above = waiting.pop()
-            place[b] = len(bags)
+            seen[b] = True
+            waiting += [(c, len(bags)) for c in near[b] if not seen[c]]
             bags.append(given[b])
             parent.append(above)
-            waiting += [(c, place[b]) for c in near[b] if place[c] < 0]
     return bags, parent
 
 
-def _summed(
-    hosted: list[int], scopes: Sequence[tuple[int, ...]], axes: tuple[int, ...], cardinalities: Sequence[int]
-) -> tuple[tuple[Part, ...], tuple[Term, ...]]:
-    """The potentials of a clique as terms of its table; in a large table those that fit together share a part."""
-    size = math.prod(cardinalities[v] for v in axes)
-    if size <= LARGE or len(hosted) <= 2:
-        return (), tuple(_term("potential", k, scopes[k], axes, cardinalities) for k in hosted)
-    bins: list[tuple[set[int], list[int]]] = []
-    for k in sorted(hosted, key=lambda k: -len(scopes[k])):
-        scope = set(scopes[k])
-        grown = [
-            (math.prod(cardinalities[v] for v in variables | scope), place) for place, (variables, _) in enumerate(bins)
-        ]
-        fitting = [
-            (states / math.prod(cardinalities[v] for v in bins[place][0]), place)
-            for states, place in grown
-            if states * PART <= size
-        ]
-        if fitting:
-            variables, members = bins[min(fitting)[1]]
-            variables |= scope
-            members.append(k)
-        else:
-            bins.append((scope, [k]))
-    parts: list[Part] = []
-    terms: list[Term] = []
-    for variables, members in bins:
-        if len(members) == 1:
-            terms.append(_term("potential", members[0], scopes[members[0]], axes, cardinalities))
+def _sum(axes: tuple[int, ...], sources: list[Source], cardinalities: Sequence[int]) -> Sum:
+    """The sum of the sources on the given axes; in a large table small ones that fit together share a part."""
+    shape = tuple(cardinalities[v] for v in axes)
+    kinds: frozenset[Kind] = frozenset(source.kind for source in sources)
+    size = math.prod(shape)
+    if size <= LARGE or len(sources) < 2:
+        return Sum(shape, tuple(_term(source, axes, cardinalities) for source in sources), kinds)
+    tile: set[int] = set()
+    while math.prod(cardinalities[v] for v in tile) < TILE:
+        tile.add(axes[len(axes) - 1 - len(tile)])
+    terms, bins = [], list[_Bin]()
+    for source in sorted(sources, key=lambda source: -len(source.scope)):
+        own = _Bin(tile | set(source.scope), cardinalities)
+        if own.size * SHARE > size:
+            terms.append(_term(source, axes, cardinalities))
             continue
-        inner = tuple(v for v in axes if v in variables)
-        terms.append(_term("part", len(parts), inner, axes, cardinalities))
-        inside = tuple(_term("potential", k, scopes[k], inner, cardinalities) for k in members)
-        parts.append(Part(tuple(cardinalities[v] for v in inner), inside))
-    return tuple(parts), tuple(terms)
+        growth, fit = min(
+            ((each.growth(source.scope), place) for place, each in enumerate(bins)), default=(math.inf, -1)
+        )
+        if fit < 0 or bins[fit].size * growth * SHARE > size:
+            bins.append(own)
+            fit = len(bins) - 1
+        bins[fit].add(source)
+    for each in bins:
+        inner = tuple(v for v in axes if v in each.variables)
+        part = _sum(inner, each.members, cardinalities)
+        terms.append(_term(Source("part", -1, inner), axes, cardinalities, part))
+    return Sum(shape, tuple(terms), kinds)
 
 
-def _term(kind: str, source: int, scope: Sequence[int], axes: Sequence[int], cardinalities: Sequence[int]) -> Term:
+class _Bin:
+    """Sources that are added up on few variables."""
+
+    def __init__(self, variables: set[int], cardinalities: Sequence[int]) -> None:
+        self.variables = variables
+        self.members: list[Source] = []
+        self._cardinalities = cardinalities
+        self.size = math.prod(cardinalities[v] for v in variables)
+
+    def growth(self, scope: tuple[int, ...]) -> float:
+        return math.prod(self._cardinalities[v] for v in scope if v not in self.variables)
+
+    def add(self, source: Source) -> None:
+        self.size *= int(self.growth(source.scope))
+        self.variables |= set(source.scope)
+        self.members.append(source)
+
+
+def _term(source: Source, axes: tuple[int, ...], cardinalities: Sequence[int], part: Sum | None = None) -> Term:
+    scope = source.scope
     place = {v: i for i, v in enumerate(axes)}
-    order = tuple(sorted(range(len(scope)), key=lambda i: place[scope[i]]))
+    order = sorted(range(len(scope)), key=lambda i: place[scope[i]])
+    moved = order != list(range(len(scope)))
     inside = set(scope)
     return Term(
-        kind,
-        source,
-        None if order == tuple(range(len(scope))) else order,
+        source.kind,
+        source.number,
+        (*order, len(scope)) if moved else None,
+        (*sorted(range(len(scope)), key=lambda i: order[i]), len(scope)) if moved else None,
         tuple(cardinalities[v] if v in inside else 1 for v in axes),
         tuple(i for i, v in enumerate(axes) if v not in inside),
+        part,
     )

@@ -63,12 +63,12 @@ def _observed(evidence: dict[int, int], shape: tuple[int, ...], tables: list[Ten
 
 def _column(clique: Clique, states: Tensor) -> Tensor:
     column = torch.zeros(states.shape[:-1], dtype=torch.int64, device=states.device)
-    for variable, size in zip(clique.variables[len(clique.residual) :], clique.separator_shape, strict=True):
+    for variable, size in zip(clique.separator, clique.separator_shape, strict=True):
         column = column * size + states[..., variable]
     return column
 
 
 def _assign(clique: Clique, rows: Tensor, states: Tensor) -> None:
-    for variable, size in zip(reversed(clique.residual), reversed(clique.shape[: len(clique.residual)]), strict=True):
+    for variable, size in zip(reversed(clique.residual), reversed(clique.residual_shape), strict=True):
         states[..., variable] = rows % size
         rows = rows // size
