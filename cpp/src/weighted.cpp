@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "neuraltrees/error.hpp"
 #include "sparse_elimination.hpp"
 #include "vertex_heap.hpp"
 
@@ -22,6 +23,7 @@ double log_size(SparseElimination& state, std::span<const double> log_states, Ve
 std::vector<Vertex> weighted_order(GraphView graph, std::span<const double> log_states, WeightedGreedy rule, std::uint64_t seed,
                                    double give_up) {
     const Vertex n = graph.num_nodes();
+    if (log_states.size() != static_cast<std::size_t>(n)) throw InputError("Expected the states of every node.");
     SparseElimination state(graph);
     VertexHeap heap(n, seed);
     auto score = [&](Vertex v) -> std::uint64_t {

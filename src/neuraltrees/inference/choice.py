@@ -18,8 +18,8 @@ from neuraltrees.graph import Graph
 Method: TypeAlias = Literal["states"] | DecomposeMethod
 METHODS: tuple[str, ...] = ("states", *get_args(DecomposeMethod))
 
-# (power of the bag's states, power of its fill, noise in bits); each wins on some public networks. A negative power takes
-# much fill among many neighbours for less than the same fill among few.
+# (power of the bag's states, power of its fill, noise in bits); each wins on some public networks. A negative power
+# takes much fill among many neighbours for less than the same fill among few.
 RULES = ((0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (-0.25, 1.0, 1.0), (0.5, 1.0, 0.0), (0.0, 1.0, 1.0))
 MOST_RUNS = 240
 # One greedy run costs about as much as so many table entries do for each node and edge of the graph.

@@ -26,8 +26,8 @@ class MarkovNetwork:
     Args:
         cardinalities: how many states each variable has.
         cliques: for every table, the variables of its axes; distinct, in any order.
-        log_potentials: the tables :math:`\theta_C`; -inf is a potential of zero. Leading axes are a batch that all tables
-            share: many networks of one structure.
+        log_potentials: the tables :math:`\theta_C`; -inf is a potential of zero. Leading axes are a batch that all
+            tables share: many networks of one structure.
 
     Shapes: table k :math:`(*B, d_{c_0}, d_{c_1}, \dots)`
 
@@ -88,7 +88,7 @@ class MarkovNetwork:
                 f"Expected a state between 0 and {self.cardinalities[at[-1]] - 1} for variable {at[-1]}; "
                 f"got {int(states[tuple(at)])}."
             )
-        shape = torch.broadcast_shapes(states.shape[:-1], self.batch_shape)
+        shape = torch.broadcast_shapes(states.shape[:-1], self.batch_shape)  # type: ignore[no-untyped-call]
         total = torch.zeros(shape, dtype=self._dtype, device=states.device)
         for clique, table in zip(self.cliques, self.log_potentials, strict=True):
             entries = table.reshape(*self.batch_shape, -1)
@@ -101,7 +101,7 @@ class MarkovNetwork:
 
     @property
     def _dtype(self) -> torch.dtype:
-        return self.log_potentials[0].dtype if self.log_potentials else torch.get_default_dtype()
+        return self.log_potentials[0].dtype if self.log_potentials else torch.float64
 
     def __repr__(self) -> str:
         return (
@@ -143,7 +143,8 @@ def check_tables(
             raise InputError(f"Expected log-potentials as floats; got {table.dtype} in table {k}. Use .double().")
         if table.dtype != first.dtype or table.device != first.device:
             raise InputError(
-                f"Expected all tables as {first.dtype} on {first.device}; got {table.dtype} on {table.device} in table {k}."
+                f"Expected all tables as {first.dtype} on {first.device}; "
+                f"got {table.dtype} on {table.device} in table {k}."
             )
 
 

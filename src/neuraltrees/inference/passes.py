@@ -129,11 +129,11 @@ def distribute(plan: Plan, conditionals: list[Tensor], progress: Progress | None
     for c, clique in enumerate(plan.cliques):
         table = conditionals[c]
         if clique.parent >= 0:
-            separator = above.pop(c).reshape(clique.columns, -1)
+            separator = above.pop(c).reshape(clique.columns, table.shape[-1])
             table = table * separator if table.requires_grad or separator.requires_grad else table.mul_(separator)
             conditionals[c] = table
         if "message" in clique.table.kinds:
-            above.update(spread(clique.table, table.view(*clique.table.shape, -1), "message"))
+            above.update(spread(clique.table, table.view(*clique.table.shape, table.shape[-1]), "message"))
         if progress is not None:
             progress(clique.entries)
     return conditionals

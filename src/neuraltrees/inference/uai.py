@@ -9,7 +9,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from neuraltrees.errors import ParseError
+from neuraltrees.errors import InputError, ParseError
 from neuraltrees.files import PathLike, read_whole
 from neuraltrees.inference.bayesian import check_acyclic
 from neuraltrees.inference.markov import MarkovNetwork
@@ -40,7 +40,7 @@ class Words:
 
     def integer(self, what: str, low: int, high: int) -> int:
         word = self.word(what)
-        if not (word.isdecimal() and word.isascii() and len(word) <= 18):
+        if not (word.isdecimal() and word.isascii() and len(word) <= 19):
             raise self.error(f"expected {what}, got '{word}'")
         if not low <= int(word) <= high:
             raise self.error(f"expected {what} between {low} and {high}, got {word}")
@@ -89,9 +89,10 @@ class Words:
 
 
 def read_uai(path: PathLike) -> MarkovNetwork:
-    """Reads a `.uai` model, plain, `.gz` or `.xz`, in float64; a BAYES model becomes the Markov network of its families.
+    """Reads a `.uai` model, plain, `.gz` or `.xz`, in float64.
 
-    Tables are in the order of their scopes, the last variable fastest.
+    Tables are in the order of their scopes, the last variable fastest. A BAYES model becomes the Markov network of its
+    families.
     """
     return _of_file(path, _model)
 
@@ -104,7 +105,7 @@ def read_evidence(path: PathLike) -> dict[int, int]:
 def _of_file(path: PathLike, read: Callable[[Words], T]) -> T:
     try:
         return read(Words(read_whole(path)))
-    except ParseError as error:
+    except InputError as error:
         raise ParseError(f"{path}: {error}") from None
 
 
