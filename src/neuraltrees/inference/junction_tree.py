@@ -24,9 +24,10 @@ from neuraltrees.inference.markov import (
     check_tables,
     clique_graph,
 )
-from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise, spread
+from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise
 from neuraltrees.inference.plan import Plan, make_plan
 from neuraltrees.inference.sampling import draw, trace
+from neuraltrees.inference.tables import spread
 
 FLOATS = (torch.float32, torch.float64)
 
@@ -116,10 +117,14 @@ class JunctionTree:
         Raises `ZeroProbabilityError` if the evidence is impossible.
         """
         observed, tables, like, batch = self._prepare(log_potentials, evidence)
-        conditionals, total = collect(self.plan, tables, like, condition, progress)
+        reduced, total = collect(self.plan, tables, like, condition, progress)
         check_possible(total, batch)
-        probabilities = distribute(self.plan, conditionals, progress)
-        return Answer(self, observed, batch, total.reshape(batch), probabilities)
+        probabilities, found = distribute(self.plan, reduced, progress)
+        for variable, state in observed.items():
+            found[variable] = like.new_zeros(self.cardinalities[variable], len(like))
+            found[variable][state] = 1.0
+        marginals = [found[v].T.reshape(*batch, count) for v, count in enumerate(self.cardinalities)]
+        return Answer(self, observed, total.reshape(batch), marginals, probabilities)
 
     def log_partition(
         self, log_potentials: Sequence[Tensor], evidence: Evidence | None = None, *, progress: Progress | None = None
@@ -137,9 +142,9 @@ class JunctionTree:
         Shapes: → :math:`(*B, n)` and :math:`(*B)`
         """
         observed, tables, like, batch = self._prepare(log_potentials, evidence)
-        kept, best = collect(self.plan, tables, like, maximise, progress)
+        reduced, best = collect(self.plan, tables, like, maximise, progress)
         check_possible(best, batch)
-        states = trace(self.plan, kept, observed, len(self.cardinalities))
+        states = trace(self.plan, [each.table for each in reduced], observed, len(self.cardinalities))
         return states.reshape(*batch, len(self.cardinalities)), best.reshape(batch)
 
     @torch.no_grad()
@@ -157,9 +162,9 @@ class JunctionTree:
         """
         check_at_least("count", count, 0)
         observed, tables, like, batch = self._prepare(log_potentials, evidence)
-        conditionals, total = collect(self.plan, tables, like, condition)
+        reduced, total = collect(self.plan, tables, like, condition)
         check_possible(total, batch)
-        states = draw(self.plan, conditionals, observed, len(self.cardinalities), count, generator)
+        states = draw(self.plan, [each.table for each in reduced], observed, len(self.cardinalities), count, generator)
         return states.reshape(count, *batch, len(self.cardinalities))
 
     def _prepare(
@@ -195,35 +200,23 @@ class JunctionTree:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What `JunctionTree.run` found; clique marginals are summed when they are first asked for.
+    """What `JunctionTree.run` found: the distribution of every variable, an observed one's on its state alone.
+
+    `probabilities` are the joint distributions of the tree's own cliques, from which those of the model's cliques are
+    summed when they are first asked for.
 
     Shapes: log_partition :math:`(*B)`, marginal v :math:`(*B, d_v)`, clique marginal k as table k of the model
     """
 
     tree: JunctionTree
     evidence: dict[int, int]
-    batch: torch.Size
     log_partition: Tensor
+    marginals: list[Tensor]
     probabilities: list[Tensor]
 
-    @cached_property
-    def marginals(self) -> list[Tensor]:
-        """The distribution of every variable; an observed one has all of it on its state."""
-        like = self.log_partition
-        found: list[Tensor] = [like] * len(self.tree.cardinalities)
-        for variable, state in self.evidence.items():
-            point = like.new_zeros(*self.batch, self.tree.cardinalities[variable])
-            point[..., state] = 1.0
-            found[variable] = point
-        for clique, table in zip(self.tree.plan.cliques, self.probabilities, strict=True):
-            if not clique.residual:
-                continue
-            rows = table.sum(1).view(*clique.residual_shape, table.shape[-1])
-            for axis, variable in enumerate(clique.residual):
-                others = [other for other in range(len(clique.residual)) if other != axis]
-                own = rows.sum(others) if others else rows
-                found[variable] = own.T.reshape(*self.batch, clique.residual_shape[axis])
-        return found
+    @property
+    def batch(self) -> torch.Size:
+        return self.log_partition.shape
 
     @cached_property
     def clique_marginals(self) -> list[Tensor]:

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from neuraltrees.inference.plan import Kind, Plan, Sum, Term
+from neuraltrees.inference.plan import Plan
+from neuraltrees.inference.tables import LogSumExp, add_up, empty, spread, sum_out
 
 Progress: TypeAlias = Callable[[int], object]
-Reduce: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+class Reduced(NamedTuple):
+    """What is kept of a clique's table, the sums of its columns where it is still to be divided by them, the message.
+
+    Shapes: table :math:`(R, S, B)`, sums and message :math:`(S, B)`
+    """
+
+    table: Tensor
+    sums: Tensor | None
+    message: Tensor
 
 
 def collect(
-    plan: Plan, potentials: Sequence[Tensor], like: Tensor, reduce: Reduce, progress: Progress | None = None
-) -> tuple[list[Tensor], Tensor]:
-    r"""From the leaves to the roots: what `reduce` keeps of every clique's table, and the sum of the roots' messages.
+    plan: Plan,
+    potentials: Sequence[Tensor],
+    like: Tensor,
+    reduce: Callable[[Tensor], Reduced],
+    progress: Progress | None = None,
+) -> tuple[list[Reduced], Tensor]:
+    r"""From the leaves to the roots: what `reduce` makes of every clique's table, and the sum of the roots' messages.
 
     A clique's table is the sum of its potentials and its children's messages; `reduce` takes it as a matrix of residual
-    and separator states and returns what to keep of it, and the message, which has separator states alone.
+    and separator states.
 
-    Shapes: potentials :math:`(d_{c_0}, \dots, B)`, like :math:`(B)`, tables :math:`(R, S, B)`
+    Shapes: potentials :math:`(d_{c_0}, \dots, B)`, like :math:`(B)` → tables :math:`(R, S, B)`, and :math:`(B)`
     """
     batch = len(like)
-    kept: list[Tensor] = [like] * len(plan.cliques)
+    reduced: list[Reduced] = []
     messages: dict[int, Tensor] = {}
     total = torch.zeros_like(like)
     for k in plan.constants:
@@ -33,54 +48,18 @@ def collect(
     for c in range(len(plan.cliques) - 1, -1, -1):
         clique = plan.cliques[c]
         table = add_up(clique.table, potentials, messages, like)
-        kept[c], message = reduce(table.view(clique.rows, clique.columns, batch))
+        found = reduce(table.view(clique.rows, clique.columns, batch))
         if clique.parent < 0:
-            total = total + message[0]
+            total = total + found.message[0]
         else:
-            messages[c] = message.view(*clique.separator_shape, batch)
+            messages[c] = found.message.view(*clique.separator_shape, batch)
+        reduced.append(found._replace(message=like))
         if progress is not None:
             progress(clique.entries)
-    return kept, total
+    return reduced[::-1], total
 
 
-def add_up(table: Sum, potentials: Sequence[Tensor], messages: dict[int, Tensor], like: Tensor) -> Tensor:
-    """A new table, the sum of its terms; messages are used up."""
-    shape = (*table.shape, len(like))
-    total: Tensor | None = None
-    first: Tensor | None = None
-    for term in table.terms:
-        if term.kind == "potential":
-            source = potentials[term.number]
-        elif term.part is not None:
-            source = add_up(term.part, potentials, messages, like)
-        else:
-            source = messages.pop(term.number)
-        if term.order is not None:
-            source = source.permute(term.order).contiguous()
-        added = source.view(*term.shape, len(like))
-        if total is not None:
-            total = total + added if total.requires_grad or added.requires_grad else total.add_(added)
-        elif first is None:
-            first = added
-        elif first.requires_grad or added.requires_grad:
-            total = torch.add(first.expand(shape), added)
-        else:
-            total = torch.add(first, added, out=like.new_empty(shape)) if _covers(first, added, shape) else None
-            if total is None:
-                total = like.new_empty(shape).copy_(first).add_(added)
-    if total is not None:
-        return total.contiguous()
-    if first is not None:
-        return first.expand(shape).clone(memory_format=torch.contiguous_format)
-    return like.new_zeros(shape)
-
-
-def _covers(first: Tensor, second: Tensor, shape: tuple[int, ...]) -> bool:
-    """Whether two tables have all axes between them."""
-    return all(n in (a, b) for a, b, n in zip(first.shape, second.shape, shape, strict=True))
-
-
-def condition(table: Tensor) -> tuple[Tensor, Tensor]:
+def condition(table: Tensor) -> Reduced:
     r"""A table of log-potentials → the residual's distribution given the separator, and the message.
 
     .. math:: m(s) = \log \sum_r e^{\theta(r, s)}, \qquad p(r \mid s) = e^{\theta(r, s) - m(s)}
@@ -88,68 +67,60 @@ def condition(table: Tensor) -> tuple[Tensor, Tensor]:
     The largest entry of every column is taken out before the exponential, so that numbers of any size keep their
     digits; a column of -inf has the message -inf and zeros for its distribution.
 
-    Shapes: table :math:`(R, S, B)`, which is overwritten → :math:`(R, S, B)` and :math:`(S, B)`
+    Shapes: table :math:`(R, S, B)`, which is overwritten
     """
     lowest = torch.finfo(table.dtype).min
     if table.requires_grad:
         message: Tensor = LogSumExp.apply(table)  # type: ignore[no-untyped-call]
-        return (table - message.clamp_min(lowest)).exp(), message
-    top = table.amax(0).clamp_min_(lowest)
-    sums = table.sub_(top).exp_().sum(0)
-    return table.div_(sums.clamp_min(1.0)), sums.log_().add_(top)
+        return Reduced((table - message.clamp_min(lowest)).exp(), None, message)
+    columns = (table.shape[1], table.shape[2])
+    top = torch.amax(table, 0, out=empty(columns, table)).clamp_min_(lowest)
+    sums = torch.sum(table.sub_(top).exp_(), 0, out=empty(columns, table))
+    # The largest entry counts 1; a sum below has none, and its message is that of `lowest`, which stands for -inf.
+    message = torch.log(sums.clamp_min_(1.0), out=empty(columns, table)).add_(top)
+    return Reduced(table, sums, torch.threshold_(message, lowest, -torch.inf))
 
 
-def maximise(table: Tensor) -> tuple[Tensor, Tensor]:
+def maximise(table: Tensor) -> Reduced:
     r"""The table as it is, and the message :math:`\max_r \theta(r, s)`."""
-    return table, table.amax(0)
+    return Reduced(table, None, table.amax(0))
 
 
-class LogSumExp(torch.autograd.Function):
-    """Log-sum-exp over the first axis whose gradient is zero, not nan, in a column of -inf."""
+def distribute(
+    plan: Plan, reduced: list[Reduced], progress: Progress | None = None
+) -> tuple[list[Tensor], dict[int, Tensor]]:
+    r"""From the roots to the leaves: :math:`p(r, s) = p(r \mid s)\, p(s)` for every clique, and all marginals.
 
-    @staticmethod
-    def forward(ctx: Any, table: Tensor) -> Tensor:
-        out = torch.logsumexp(table, 0)
-        ctx.save_for_backward(table, out)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        table, out = ctx.saved_tensors
-        share: Tensor = (table - out.clamp_min(torch.finfo(table.dtype).min)).exp()
-        return gradients[0] * share
-
-
-def distribute(plan: Plan, conditionals: list[Tensor], progress: Progress | None = None) -> list[Tensor]:
-    r"""From the roots to the leaves: :math:`p(r, s) = p(r \mid s)\, p(s)` for every clique.
-
-    Shapes: conditionals :math:`(R, S, B)`, which are overwritten → the same
+    Shapes: → tables :math:`(R, S, B)` in the place of those given, marginal v :math:`(d_v, B)`
     """
+    tables: list[Tensor] = []
+    marginals: dict[int, Tensor] = {}
     above: dict[int, Tensor] = {}
     for c, clique in enumerate(plan.cliques):
-        table = conditionals[c]
+        table, sums, like = reduced[c]
+        reduced[c] = Reduced(like, None, like)
         if clique.parent >= 0:
-            separator = above.pop(c).reshape(clique.columns, table.shape[-1])
-            table = table * separator if table.requires_grad or separator.requires_grad else table.mul_(separator)
-            conditionals[c] = table
+            separator = above.pop(c)
+            _marginals(clique.separator, separator, clique.from_columns, marginals)
+            weight = separator.reshape(clique.columns, len(like))
+            weight = weight if sums is None else sums.reciprocal_().mul_(weight)
+            table = table * weight if table.requires_grad or weight.requires_grad else table.mul_(weight)
+        elif sums is not None:
+            table = table.div_(sums)
+        whole = table.view(*clique.table.shape, len(like))
         if "message" in clique.table.kinds:
-            above.update(spread(clique.table, table.view(*clique.table.shape, table.shape[-1]), "message"))
+            above.update(spread(clique.table, whole, "message"))
+        if clique.from_rows:
+            rows = sum_out(table, (1,)).view(*clique.residual_shape, len(like))
+            _marginals(clique.residual, rows, clique.from_rows, marginals)
+        tables.append(table)
         if progress is not None:
             progress(clique.entries)
-    return conditionals
+    return tables, marginals
 
 
-def spread(table: Sum, probabilities: Tensor, kind: Kind) -> Iterator[tuple[int, Tensor]]:
-    """The marginals of all terms of a kind, with their numbers."""
-    for term in table.terms:
-        if term.part is not None and kind in term.part.kinds:
-            yield from spread(term.part, take(probabilities, term), kind)
-        elif term.kind == kind:
-            yield term.number, take(probabilities, term)
-
-
-def take(table: Tensor, term: Term) -> Tensor:
-    """The sum of a table over the axes that a term has not; the others in the order of the term's source."""
-    if term.missing:
-        table = table.sum(term.missing)
-    return table if term.back is None else table.permute(term.back)
+def _marginals(variables: tuple[int, ...], table: Tensor, axes: tuple[int, ...], marginals: dict[int, Tensor]) -> None:
+    """The distributions of some variables of a table, each by summing out the others."""
+    for axis in axes:
+        others = tuple(other for other in range(len(variables)) if other != axis)
+        marginals[variables[axis]] = sum_out(table, others)

@@ -11,7 +11,7 @@ from neuraltrees.decomposition import TreeDecomposition
 
 Kind: TypeAlias = Literal["potential", "message", "part"]
 
-# Small terms of a table beyond LARGE entries are first added up in parts, each of at most 1 / SHARE of its entries.
+# In a table of more than LARGE entries, small terms are first added up in parts of at most 1 / SHARE of its entries.
 LARGE = 4096
 SHARE = 32
 # A part has the last axes of the table whole, so many entries of them, and is added to it in rows of that length.
@@ -56,7 +56,8 @@ class Sum:
 class Clique:
     """A bag of the junction tree: its variables, those that its parent does not have first.
 
-    `rows` are the states of these first variables, its residual, and `columns` those of the others, its separator.
+    `rows` are the states of these first variables, its residual, and `columns` those of the others, its separator. The
+    marginals of some variables are taken from the sums of its rows, of others from the smaller table of its separator.
     """
 
     variables: tuple[int, ...]
@@ -65,6 +66,8 @@ class Clique:
     rows: int
     columns: int
     table: Sum
+    from_rows: tuple[int, ...]
+    from_columns: tuple[int, ...]
 
     @property
     def separator(self) -> tuple[int, ...]:
@@ -110,6 +113,7 @@ def make_plan(
             sources[max(top[v] for v in scope)].append(Source("potential", k, scope))
         else:
             constants.append(k)
+    smallest = _smallest_separators(cardinalities, bags, top)
     cliques: list[Clique] = []
     for b in range(len(bags) - 1, -1, -1):
         shared = dict.fromkeys(bags[b], 0)
@@ -122,10 +126,25 @@ def make_plan(
         split = sum(top[v] == b for v in axes)
         rows, columns = (math.prod(cardinalities[v] for v in part) for part in (axes[:split], axes[split:]))
         table = _sum(axes, sources[b], cardinalities)
-        cliques.append(Clique(axes, axes[:split], parent[b], rows, columns, table))
+        from_rows = tuple(i for i in range(split) if axes[i] not in smallest)
+        from_columns = tuple(i for i, v in enumerate(axes[split:]) if smallest[v] == b)
+        cliques.append(Clique(axes, axes[:split], parent[b], rows, columns, table, from_rows, from_columns))
         if parent[b] >= 0:
             sources[parent[b]].append(Source("message", b, axes[split:]))
     return Plan(tuple(reversed(cliques)), tuple(constants))
+
+
+def _smallest_separators(
+    cardinalities: Sequence[int], bags: list[tuple[int, ...]], top: dict[int, int]
+) -> dict[int, int]:
+    """For every variable of a separator, the bag whose separator with it has the fewest states."""
+    least: dict[int, tuple[int, int]] = {}
+    for b, bag in enumerate(bags):
+        separator = [v for v in bag if top[v] != b]
+        states = math.prod(cardinalities[v] for v in separator)
+        for v in separator:
+            least[v] = min(least.get(v, (states, b)), (states, b))
+    return {v: b for v, (_, b) in least.items()}
 
 
 def _rooted(decomposition: TreeDecomposition) -> tuple[list[tuple[int, ...]], list[int]]:
@@ -150,33 +169,65 @@ def _rooted(decomposition: TreeDecomposition) -> tuple[list[tuple[int, ...]], li
 
 
 def _sum(axes: tuple[int, ...], sources: list[Source], cardinalities: Sequence[int]) -> Sum:
-    """The sum of the sources on the given axes; in a large table small ones that fit together share a part."""
+    """The sum of the sources on the given axes; those that fit together are added up in a part first.
+
+    A source whose variables another one has is added to that one. In a large table also sources of which none has all
+    variables share a part, if it stays small.
+    """
     shape = tuple(cardinalities[v] for v in axes)
-    kinds: frozenset[Kind] = frozenset(source.kind for source in sources)
     size = math.prod(shape)
-    if size <= LARGE or len(sources) < 2:
-        return Sum(shape, tuple(_term(source, axes, cardinalities) for source in sources), kinds)
-    tile: set[int] = set()
-    while math.prod(cardinalities[v] for v in tile) < TILE:
-        tile.add(axes[len(axes) - 1 - len(tile)])
-    terms, bins = [], list[_Bin]()
+    groups = _absorbed(axes, sources)
+    terms = []
+    if size > LARGE and len(groups) > 1:
+        tile: set[int] = set()
+        while math.prod(cardinalities[v] for v in tile) < TILE:
+            tile.add(axes[len(axes) - 1 - len(tile)])
+        bins: list[_Bin] = []
+        left = []
+        for group in groups:
+            own = _Bin(tile.union(group[0].scope), cardinalities)
+            if own.size * SHARE > size:
+                left.append(group)
+                continue
+            growth, fit = min(
+                ((each.growth(group[0].scope), place) for place, each in enumerate(bins)), default=(math.inf, -1)
+            )
+            if fit < 0 or bins[fit].size * growth * SHARE > size:
+                bins.append(own)
+                fit = len(bins) - 1
+            bins[fit].add(group)
+        groups = left
+        for each in bins:
+            inner = tuple(v for v in axes if v in each.variables)
+            part = _sum(inner, each.members, cardinalities)
+            terms.append(_term(Source("part", -1, inner), axes, cardinalities, part))
+    for group in groups:
+        if len(group) == 1:
+            terms.append(_term(group[0], axes, cardinalities))
+        else:
+            inside = set(group[0].scope)
+            inner = tuple(v for v in axes if v in inside)
+            part = _sum(inner, group, cardinalities)
+            terms.append(_term(Source("part", -1, inner), axes, cardinalities, part))
+    return Sum(shape, tuple(terms), frozenset(source.kind for source in sources))
+
+
+def _absorbed(axes: tuple[int, ...], sources: list[Source]) -> list[list[Source]]:
+    """Groups of sources: the first has all variables of the others, and not all axes unless it is alone."""
+    groups: list[list[Source]] = []
+    heads: list[frozenset[int] | None] = []
     for source in sorted(sources, key=lambda source: -len(source.scope)):
-        own = _Bin(tile | set(source.scope), cardinalities)
-        if own.size * SHARE > size:
-            terms.append(_term(source, axes, cardinalities))
-            continue
-        growth, fit = min(
-            ((each.growth(source.scope), place) for place, each in enumerate(bins)), default=(math.inf, -1)
-        )
-        if fit < 0 or bins[fit].size * growth * SHARE > size:
-            bins.append(own)
-            fit = len(bins) - 1
-        bins[fit].add(source)
-    for each in bins:
-        inner = tuple(v for v in axes if v in each.variables)
-        part = _sum(inner, each.members, cardinalities)
-        terms.append(_term(Source("part", -1, inner), axes, cardinalities, part))
-    return Sum(shape, tuple(terms), kinds)
+        variables = frozenset(source.scope)
+        place = -1
+        if len(variables) < len(axes):
+            # Heads come from the widest down, so that the last one is the narrowest.
+            place = max((i for i, head in enumerate(heads) if head is not None and variables <= head), default=-1)
+        if place < 0:
+            groups.append([source])
+            heads.append(variables if len(variables) < len(axes) else None)
+        else:
+            groups[place].append(source)
+    return groups
 
 
 class _Bin:
@@ -191,10 +242,10 @@ class _Bin:
     def growth(self, scope: tuple[int, ...]) -> float:
         return math.prod(self._cardinalities[v] for v in scope if v not in self.variables)
 
-    def add(self, source: Source) -> None:
-        self.size *= int(self.growth(source.scope))
-        self.variables |= set(source.scope)
-        self.members.append(source)
+    def add(self, group: list[Source]) -> None:
+        self.size *= int(self.growth(group[0].scope))
+        self.variables |= set(group[0].scope)
+        self.members += group
 
 
 def _term(source: Source, axes: tuple[int, ...], cardinalities: Sequence[int], part: Sum | None = None) -> Term:

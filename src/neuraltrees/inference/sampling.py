@@ -30,7 +30,7 @@ def draw(
     count: int,
     generator: torch.Generator | None,
 ) -> Tensor:
-    """Samples: each row is where the running sum of its column's probabilities first exceeds a uniform number.
+    """Samples: each row is where the running sum of its column first exceeds a uniform share of the whole column.
 
     Shapes: conditionals :math:`(R, S, B)` → :math:`(count, B, n)`
     """
