@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
 from neuraltrees.inference.plan import Plan
-from neuraltrees.inference.tables import LogSumExp, add_up, empty, spread, sum_out
+from neuraltrees.inference.tables import LogSumExp, add_up, room, spread, sum_out
 
 Progress: TypeAlias = Callable[[int], object]
 
@@ -47,7 +48,7 @@ def collect(
         total = total + potentials[k]
     for c in range(len(plan.cliques) - 1, -1, -1):
         clique = plan.cliques[c]
-        table = add_up(clique.table, potentials, messages, like)
+        table = add_up(clique.table, potentials, messages, like, batch)
         found = reduce(table.view(clique.rows, clique.columns, batch))
         if clique.parent < 0:
             total = total + found.message[0]
@@ -73,11 +74,12 @@ def condition(table: Tensor) -> Reduced:
     if table.requires_grad:
         message: Tensor = LogSumExp.apply(table)  # type: ignore[no-untyped-call]
         return Reduced((table - message.clamp_min(lowest)).exp(), None, message)
-    columns = (table.shape[1], table.shape[2])
-    top = torch.amax(table, 0, out=empty(columns, table)).clamp_min_(lowest)
-    sums = torch.sum(table.sub_(top).exp_(), 0, out=empty(columns, table))
+    shape = (table.shape[1], table.shape[2])
+    new = partial(room, table.numel(), shape, table)
+    top = torch.amax(table, 0, out=new()).clamp_min_(lowest)
+    sums = torch.sum(table.sub_(top).exp_(), 0, out=new())
     # The largest entry counts 1; a sum below has none, and its message is that of `lowest`, which stands for -inf.
-    message = torch.log(sums.clamp_min_(1.0), out=empty(columns, table)).add_(top)
+    message = torch.log(sums.clamp_min_(1.0), out=new()).add_(top)
     return Reduced(table, sums, torch.threshold_(message, lowest, -torch.inf))
 
 
@@ -96,22 +98,23 @@ def distribute(
     tables: list[Tensor] = []
     marginals: dict[int, Tensor] = {}
     above: dict[int, Tensor] = {}
+    batch = len(reduced[0].message) if reduced else 0
     for c, clique in enumerate(plan.cliques):
         table, sums, like = reduced[c]
         reduced[c] = Reduced(like, None, like)
         if clique.parent >= 0:
             separator = above.pop(c)
             _marginals(clique.separator, separator, clique.from_columns, marginals)
-            weight = separator.reshape(clique.columns, len(like))
+            weight = separator.reshape(clique.columns, batch)
             weight = weight if sums is None else sums.reciprocal_().mul_(weight)
             table = table * weight if table.requires_grad or weight.requires_grad else table.mul_(weight)
         elif sums is not None:
             table = table.div_(sums)
-        whole = table.view(*clique.table.shape, len(like))
+        whole = table.view(*clique.table.shape, batch)
         if "message" in clique.table.kinds:
             above.update(spread(clique.table, whole, "message"))
         if clique.from_rows:
-            rows = sum_out(table, (1,)).view(*clique.residual_shape, len(like))
+            rows = sum_out(table, (1,)).view(*clique.residual_shape, batch)
             _marginals(clique.residual, rows, clique.from_rows, marginals)
         tables.append(table)
         if progress is not None:

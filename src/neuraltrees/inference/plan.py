@@ -47,6 +47,7 @@ class Term:
 class Sum:
     """A table and its terms; `kinds` are those of its terms and of the terms of its parts."""
 
+    size: int
     shape: tuple[int, ...]
     terms: tuple[Term, ...]
     kinds: frozenset[Kind]
@@ -209,7 +210,7 @@ def _sum(axes: tuple[int, ...], sources: list[Source], cardinalities: Sequence[i
             inner = tuple(v for v in axes if v in inside)
             part = _sum(inner, group, cardinalities)
             terms.append(_term(Source("part", -1, inner), axes, cardinalities, part))
-    return Sum(shape, tuple(terms), frozenset(source.kind for source in sources))
+    return Sum(size, shape, tuple(terms), frozenset(source.kind for source in sources))
 
 
 def _absorbed(axes: tuple[int, ...], sources: list[Source]) -> list[list[Source]]:

@@ -16,51 +16,55 @@ LARGE = 2**14
 _NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
 
-def empty(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    """A new tensor. NumPy asks the system for huge pages, which makes a large table several times quicker to fill."""
-    if like.device.type == "cpu" and torch.Size(shape).numel() >= LARGE:
-        return torch.from_numpy(np.empty(shape, dtype=_NUMPY[like.dtype]))
-    return like.new_empty(shape)
+def room(entries: int, shape: tuple[int, ...], like: Tensor) -> Tensor | None:
+    """Memory for a large table, None where torch's own will do.
+
+    NumPy asks the system for huge pages, which makes a large table several times quicker to fill.
+    """
+    if entries < LARGE or not like.is_cpu:
+        return None
+    return torch.from_numpy(np.empty(shape, dtype=_NUMPY[like.dtype]))
 
 
-def add_up(table: Sum, potentials: Sequence[Tensor], messages: dict[int, Tensor], like: Tensor) -> Tensor:
+def add_up(table: Sum, potentials: Sequence[Tensor], messages: dict[int, Tensor], like: Tensor, batch: int) -> Tensor:
     """A new table, the sum of its terms; messages are used up.
 
-    Shapes: potentials and messages :math:`(d_{c_0}, \\dots, B)`, like :math:`(B)` → :math:`(*shape, B)`
+    Shapes: potentials and messages :math:`(d_{c_0}, \\dots, B)` → :math:`(*shape, B)`
     """
-    shape = (*table.shape, len(like))
+    shape = (*table.shape, batch)
     total: Tensor | None = None
     first: Tensor | None = None
     for term in table.terms:
         if term.kind == "potential":
             source = potentials[term.number]
         elif term.part is not None:
-            source = add_up(term.part, potentials, messages, like)
+            source = add_up(term.part, potentials, messages, like, batch)
         else:
             source = messages.pop(term.number)
         if term.order is not None:
             source = compact(source.permute(term.order))
-        added = source.view(*term.shape, len(like))
-        if total is not None:
-            total = total + added if total.requires_grad or added.requires_grad else total.add_(added)
-        elif first is None:
+        added = source.view(*term.shape, batch)
+        if first is None:
             first = added
         elif first.requires_grad or added.requires_grad:
-            total = torch.add(first.expand(shape), added)
+            first = total = torch.add(first.expand(shape), added)
+        elif total is None:
+            first = total = torch.add(first.expand(shape), added, out=room(table.size * batch, shape, like))
         else:
-            total = torch.add(first.expand(shape), added, out=empty(shape, like))
+            total.add_(added)
     if total is not None:
         return total.contiguous()
     if first is None:
         return like.new_zeros(shape)
-    return first.expand(shape).contiguous() if first.requires_grad else empty(shape, like).copy_(first)
+    return compact(first.expand(shape), always=True)
 
 
-def compact(table: Tensor) -> Tensor:
-    """The same table in memory as its axes say."""
-    if table.requires_grad or table.is_contiguous():
+def compact(table: Tensor, always: bool = False) -> Tensor:
+    """The same table in memory as its axes say, a new one if that is always wanted."""
+    if table.requires_grad or (not always and table.is_contiguous()):
         return table.contiguous()
-    return empty(tuple(table.shape), table).copy_(table)
+    new = room(table.numel(), tuple(table.shape), table)
+    return table.clone(memory_format=torch.contiguous_format) if new is None else new.copy_(table)
 
 
 def spread(table: Sum, probabilities: Tensor, kind: Kind) -> Iterator[tuple[int, Tensor]]:
@@ -84,7 +88,7 @@ def sum_out(table: Tensor, axes: tuple[int, ...]) -> Tensor:
     if table.requires_grad or table.numel() < LARGE:
         return table.sum(axes)
     shape = tuple(n for axis, n in enumerate(table.shape) if axis not in axes)
-    return torch.sum(table, axes, out=empty(shape, table))
+    return torch.sum(table, axes, out=room(table.numel(), shape, table))
 
 
 class LogSumExp(torch.autograd.Function):
