@@ -169,13 +169,14 @@ def pgmpy(path: Path, python: Path, limit: float) -> float | str:
     free = [v for v in range(network.num_variables) if v not in evidence]
     number = {v: i for i, v in enumerate(free)}
     stored["cardinalities"] = stored["cardinalities"][free]
+    stored["bayesian"] = np.array(isinstance(model, BayesianNetwork))
     for k in range(count):
         stored[f"scope{k}"] = np.array([number[v] for v in stored[f"scope{k}"]])
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.npz"
         np.savez(file, **stored)
         script = Path(__file__).with_name("pgmpy_rival.py")
-        imports = 30  # seconds beside the limit, for its imports and the marginals' way back
+        imports = 10  # seconds beside the limit, for its imports and the marginals' way back
         try:
             ran = subprocess.run(
                 [python, script, file], capture_output=True, text=True, timeout=limit + imports, check=False
