@@ -153,6 +153,25 @@ def test_without_variables_or_cliques() -> None:
     assert everything_seen.clique_marginals[0].tolist() == [[0, 0], [1, 0]]
 
 
+def test_many_variables_of_one_state_cost_nothing() -> None:
+    """torch has no tensors of 70 axes."""
+    table = torch.tensor([0.25, 0.75], dtype=torch.float64).log()
+    wide = MarkovNetwork([1] * 60 + [2], [tuple(range(61)), (60,)], [table.reshape([1] * 60 + [2]), table])
+    tree = JunctionTree.of(wide)
+    assert tree.entries == 2
+    answer = tree.run(wide.log_potentials)
+    assert answer.marginals[0].tolist() == [1.0]
+    close(answer.marginals[60], [0.1, 0.9])
+    assert answer.clique_marginals[0].shape == wide.log_potentials[0].shape
+
+
+def test_reprs_are_short() -> None:
+    tree = JunctionTree.of(CHAIN, {0: 1}, memory_limit=100)
+    shown = "JunctionTree(num_variables=2, observed=1, num_cliques=1, width=0, entries=2, memory_limit=100)"
+    assert repr(tree) == shown
+    assert repr(tree.run(CHAIN.log_potentials)) == f"Answer({shown}, batch=())"
+
+
 def test_batched_equals_looped() -> None:
     graph = nt.Graph([[0, 1, 2, 3, 0, 5], [1, 2, 3, 0, 4, 6]], num_nodes=8)
     model = random_markov_network(graph, [2, 3, 2, 4, 3, 2, 2, 1], scale=2, seed=5, batch=(3, 4))

@@ -24,7 +24,7 @@ from neuraltrees.inference.markov import (
     check_tables,
     clique_graph,
 )
-from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise
+from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise, sum_out_residual
 from neuraltrees.inference.plan import Plan, make_plan
 from neuraltrees.inference.sampling import draw, trace
 from neuraltrees.inference.tables import spread
@@ -32,7 +32,7 @@ from neuraltrees.inference.tables import spread
 FLOATS = (torch.float32, torch.float64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JunctionTree:
     """The steps of exact inference, worked out once for a structure and used for any potentials on it.
 
@@ -78,10 +78,11 @@ class JunctionTree:
         """
         structure = model.to_markov() if isinstance(model, BayesianNetwork) else model
         observed = check_evidence(evidence, structure.cardinalities)
-        scopes = tuple(tuple(v for v in clique if v not in observed) for clique in structure.cliques)
+        free = [v for v, count in enumerate(structure.cardinalities) if v not in observed and count > 1]
+        inside = set(free)
+        scopes = tuple(tuple(v for v in clique if v in inside) for clique in structure.cliques)
         graph = clique_graph(structure.num_variables, scopes)
         if decomposition is None:
-            free = [v for v in range(structure.num_variables) if v not in observed]
             chosen = choose_decomposition(
                 graph.subgraph(free), [structure.cardinalities[v] for v in free], method, seed
             )
@@ -91,7 +92,7 @@ class JunctionTree:
             )
         else:
             decomposition.validate(model.graph)
-            left = [[v for v in bag if v not in observed] for bag in decomposition.bags]
+            left = [[v for v in bag if v in inside] for bag in decomposition.bags]
             decomposition = TreeDecomposition(left, decomposition.edges, structure.num_variables)
         limit = default_memory_limit() if memory_limit is None else int(memory_limit)
         bits = np.log2(np.asarray(structure.cardinalities, dtype=np.float64))
@@ -99,10 +100,17 @@ class JunctionTree:
         plan = make_plan(structure.cardinalities, scopes, decomposition)
         return cls(structure.cardinalities, structure.cliques, observed, decomposition, plan, limit)
 
-    @property
+    @cached_property
     def entries(self) -> int:
         """The sum of the sizes of the cliques' tables."""
         return sum(clique.entries for clique in self.plan.cliques)
+
+    def __repr__(self) -> str:
+        return (
+            f"JunctionTree(num_variables={len(self.cardinalities)}, observed={len(self.evidence)}, "
+            f"num_cliques={len(self.plan.cliques)}, width={self.decomposition.width}, entries={self.entries}, "
+            f"memory_limit={self.memory_limit})"
+        )
 
     def run(
         self, log_potentials: Sequence[Tensor], evidence: Evidence | None = None, *, progress: Progress | None = None
@@ -131,7 +139,7 @@ class JunctionTree:
     ) -> Tensor:
         """The log partition function alone, -inf for impossible evidence."""
         _, tables, like, batch = self._prepare(log_potentials, evidence)
-        return collect(self.plan, tables, like, condition, progress)[1].reshape(batch)
+        return collect(self.plan, tables, like, sum_out_residual, progress)[1].reshape(batch)
 
     @torch.no_grad()
     def map(
@@ -177,6 +185,8 @@ class JunctionTree:
                 f"Expected evidence on the {len(self.evidence)} variables that the tree was made for; "
                 f"got {len(observed)} others. Make a tree for them: JunctionTree.of(model, evidence)."
             )
+        # A variable of one state has it always.
+        observed = {**{v: 0 for v, count in enumerate(self.cardinalities) if count == 1}, **observed}
         check_tables(self.cardinalities, self.cliques, log_potentials)
         batch = batch_shape(self.cliques, log_potentials)
         if log_potentials and log_potentials[0].dtype not in FLOATS:
@@ -198,7 +208,7 @@ class JunctionTree:
         return observed, tables, like, batch
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Answer:
     """What `JunctionTree.run` found: the distribution of every variable, an observed one's on its state alone.
 
@@ -217,6 +227,9 @@ class Answer:
     @property
     def batch(self) -> torch.Size:
         return self.log_partition.shape
+
+    def __repr__(self) -> str:
+        return f"Answer({self.tree!r}, batch={tuple(self.batch)})"
 
     @cached_property
     def clique_marginals(self) -> list[Tensor]:

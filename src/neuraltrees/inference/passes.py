@@ -83,6 +83,12 @@ def condition(table: Tensor) -> Reduced:
     return Reduced(table, sums, torch.threshold_(message, lowest, -torch.inf))
 
 
+def sum_out_residual(table: Tensor) -> Reduced:
+    """The message of `condition` alone: nothing is kept of the table."""
+    message = condition(table).message
+    return Reduced(message, None, message)
+
+
 def maximise(table: Tensor) -> Reduced:
     r"""The table as it is, and the message :math:`\max_r \theta(r, s)`."""
     return Reduced(table, None, table.amax(0))
