@@ -190,12 +190,11 @@ def _sum(axes: tuple[int, ...], sources: list[Source], cardinalities: Sequence[i
             if own.size * SHARE > size:
                 left.append(group)
                 continue
-            growth, fit = min(
-                ((each.growth(group[0].scope), place) for place, each in enumerate(bins)), default=(math.inf, -1)
-            )
-            if fit < 0 or bins[fit].size * growth * SHARE > size:
+            grown = [(each.growth(group[0].scope), place) for place, each in enumerate(bins)]
+            fitting = [(growth, place) for growth, place in grown if bins[place].size * growth * SHARE <= size]
+            if not fitting:
                 bins.append(own)
-                fit = len(bins) - 1
+            fit = min(fitting)[1] if fitting else -1
             bins[fit].add(group)
         groups = left
         for each in bins:
@@ -240,11 +239,11 @@ class _Bin:
         self._cardinalities = cardinalities
         self.size = math.prod(cardinalities[v] for v in variables)
 
-    def growth(self, scope: tuple[int, ...]) -> float:
+    def growth(self, scope: tuple[int, ...]) -> int:
         return math.prod(self._cardinalities[v] for v in scope if v not in self.variables)
 
     def add(self, group: list[Source]) -> None:
-        self.size *= int(self.growth(group[0].scope))
+        self.size *= self.growth(group[0].scope)
         self.variables |= set(group[0].scope)
         self.members += group
 
