@@ -15,6 +15,7 @@
 #include "neuraltrees/htree.hpp"
 #include "neuraltrees/pace.hpp"
 #include "neuraltrees/sampling.hpp"
+#include "neuraltrees/weighted.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -203,6 +204,20 @@ NB_MODULE(_native, m) {
             return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "order"_a.noconvert());
+
+    m.def(
+        "weighted_order",
+        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<double>& log_states, double size_power,
+           double fill_power, double noise, std::uint64_t seed, double give_up) {
+            std::vector<nt::Vertex> order;
+            {
+                nb::gil_scoped_release free;
+                order = nt::weighted_order(graph_view(ptr, adj), view(log_states), {size_power, fill_power, noise}, seed, give_up);
+            }
+            return give(std::move(order));
+        },
+        "ptr"_a.noconvert(), "adj"_a.noconvert(), "log_states"_a.noconvert(), "size_power"_a, "fill_power"_a, "noise"_a,
+        "seed"_a, "give_up"_a);
 
     m.def(
         "decomposition_violation",

@@ -11,10 +11,12 @@ from neuraltrees.errors import ApproximationError as ApproximationError
 from neuraltrees.errors import InputError as InputError
 from neuraltrees.errors import InvalidDecompositionError as InvalidDecompositionError
 from neuraltrees.errors import InvalidHTreeError as InvalidHTreeError
+from neuraltrees.errors import ModelTooLargeError as ModelTooLargeError
 from neuraltrees.errors import NativeCoreError as NativeCoreError
 from neuraltrees.errors import NeuralTreesError as NeuralTreesError
 from neuraltrees.errors import ParseError as ParseError
 from neuraltrees.errors import TreeTooLargeError as TreeTooLargeError
+from neuraltrees.errors import ZeroProbabilityError as ZeroProbabilityError
 from neuraltrees.graph import Graph as Graph
 from neuraltrees.graph import moralize as moralize
 from neuraltrees.version import __version__ as __version__

@@ -42,5 +42,25 @@ class ApproximationError(NeuralTreesError, ValueError):
     """No network within the allowed size reaches the accuracy asked for."""
 
 
+class ModelTooLargeError(NeuralTreesError, MemoryError):
+    """The tables of exact inference would take more bytes than `memory_limit`; raised before they are allocated."""
+
+    def __init__(self, needed: float, limit: int, width: int) -> None:
+        self.needed = needed
+        self.limit = limit
+        self.width = width
+        super().__init__(
+            f"Expected clique tables of at most {limit:,} bytes; this model, decomposed to width {width}, needs "
+            f"{needed:,.0f} bytes. Observe more variables, use a smaller batch or float32, or raise memory_limit."
+        )
+
+    def __reduce__(self) -> tuple[type[ModelTooLargeError], tuple[float, int, int]]:
+        return type(self), (self.needed, self.limit, self.width)
+
+
+class ZeroProbabilityError(InputError):
+    """The evidence has probability zero, so that nothing can be said given it."""
+
+
 class NativeCoreError(NeuralTreesError, ImportError):
     """The compiled core is needed and was not built."""

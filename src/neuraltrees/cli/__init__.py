@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.markup import escape
 
-from neuraltrees.cli import decompose, demo, htree, predict, reproduce, train, tune
+from neuraltrees.cli import decompose, demo, htree, infer, predict, reproduce, train, tune
 from neuraltrees.cli.terminal import errors
 from neuraltrees.errors import NeuralTreesError
 
@@ -17,7 +17,7 @@ app = typer.Typer(
     name="neuraltrees",
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="Learning on graphs through their H-trees: train, tune and use networks, build and draw H-trees.",
+    help="Learning on graphs through their H-trees: train, tune and use networks, draw H-trees, infer exactly.",
     epilog="Every command explains itself: neuraltrees COMMAND --help.",
 )
 app.command("demo")(demo.demo)
@@ -27,6 +27,7 @@ app.command("predict")(predict.predict)
 app.command("reproduce")(reproduce.reproduce)
 app.command("decompose")(decompose.decompose_file)
 app.command("htree")(htree.htree_of_file)
+app.command("infer")(infer.infer)
 
 
 @app.callback(invoke_without_command=True)

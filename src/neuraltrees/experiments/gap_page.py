@@ -23,7 +23,7 @@ def gap_page(
     return [
         "`SyntheticScenes` come from a known Markov network, so the exact posterior of every label is known: "
         f"no method can be better, up to chance. GNN and neural tree (GraphSAGE, states of {protocol['hidden']}) get "
-        f"the same scenes, features, splits, {protocol['steps']:,} steps and the same tuning of rounds and learning rate, "
+        f"the same scenes, features, splits, {protocol['steps']:,} steps and tuning of rounds and learning rate, "
         f"by validation accuracy at the middle setting ({_tuning(full)}). {validate} scenes validate and {test:,} "
         f"test; {protocol['runs']} paired runs, each with a split of its own. The generator was fixed before any "
         "network was trained; the networks see the sizes of boxes by their logarithm. "

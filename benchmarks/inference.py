@@ -1,0 +1,332 @@
+"""Exact inference against pyAgrum and pgmpy, a batch against one by one, and memory; one run, one thread each.
+
+.venv/bin/python benchmarks/inference.py --pgmpy-python /path/to/a/venv/bin/python    # everything
+.venv/bin/python benchmarks/inference.py --only batch memory
+
+Times run from a parsed model to the marginals of all variables as arrays: choosing a decomposition, planning and both
+passes here; making the engine, setting the evidence, inference and all posteriors there. Every model runs in a process
+of its own, first once to warm up, then up to five times while that takes less than two seconds; the shortest counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+
+import neuraltrees as nt
+from neuraltrees.inference import (
+    BayesianNetwork,
+    JunctionTree,
+    MarkovNetwork,
+    random_markov_network,
+    read_bif,
+    read_evidence,
+    read_uai,
+)
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+torch.set_num_threads(1)
+console = Console(width=150)
+LIMIT = {"pyagrum": 600, "pgmpy": 60}  # seconds
+
+
+@dataclass(frozen=True)
+class Row:
+    what: str
+    measured: str
+    bar: str
+    met: bool
+
+
+def model_paths(data: Path) -> list[Path]:
+    return sorted((data / "pgm" / "bif").glob("*.bif.gz")) + sorted((data / "pgm" / "uai").glob("*.uai"))
+
+
+def read(path: Path) -> tuple[MarkovNetwork | BayesianNetwork, dict[int, int]]:
+    if path.suffix == ".uai":
+        return read_uai(path), read_evidence(f"{path}.evid")
+    return read_bif(path), {}
+
+
+def shortest(work: Callable[[], object]) -> float:
+    """Once to warm up, then the shortest of up to five runs; a run of more than two seconds is not repeated."""
+    times: list[float] = []
+    gc.collect()
+    while not times or (len(times) < 6 and sum(times) < 2):
+        start = time.perf_counter()
+        result = work()
+        times.append(time.perf_counter() - start)
+        del result
+    return min(times)
+
+
+def measure_ours(path: Path) -> dict[str, float]:
+    model, evidence = read(path)
+    network = model.to_markov() if isinstance(model, BayesianNetwork) else model
+
+    def whole() -> list[np.ndarray]:
+        tree = JunctionTree.of(network, evidence)
+        return [each.numpy() for each in tree.run(network.log_potentials).marginals]
+
+    tree = JunctionTree.of(network, evidence)
+    return {
+        "seconds": shortest(whole),
+        "plan": shortest(lambda: JunctionTree.of(network, evidence)),
+        "entries": tree.entries,
+    }
+
+
+def measure_pyagrum(path: Path) -> dict[str, float]:
+    from tests.oracle.agrum import bayesian_network, gum, markov_network
+
+    gum.setNumberOfThreads(1)
+    model, evidence = read(path)
+    bayesian = isinstance(model, BayesianNetwork)
+    rival = bayesian_network(model) if bayesian else markov_network(model)
+    engine_type = gum.LazyPropagation if bayesian else gum.ShaferShenoyMRFInference
+
+    def whole() -> list[np.ndarray]:
+        engine = engine_type(rival)
+        engine.setNumberOfThreads(1)
+        engine.setEvidence(evidence)
+        engine.makeInference()
+        return [engine.posterior(v).toarray() for v in range(model.num_variables)]
+
+    taken = shortest(whole)
+    network = model.to_markov() if bayesian else model
+    ours = JunctionTree.of(network, evidence).run(network.log_potentials).marginals
+    found = whole() if taken < 2 else None
+    error = 0.0 if found is None else max(abs(a.numpy() - b).max() for a, b in zip(ours, found, strict=True))
+    return {"seconds": taken, "error": float(error)}
+
+
+def measure_memory(path: Path) -> dict[str, float]:
+    """Growth of the process's peak during one run, against the tables; a smaller model has warmed up the libraries."""
+    small = random_markov_network(nt.Graph([[0], [1]]), 2)
+    JunctionTree.of(small).run(small.log_potentials)
+    model, evidence = read(path)
+    network = model.to_markov() if isinstance(model, BayesianNetwork) else model
+    tree = JunctionTree.of(network, evidence)
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from what is resident now
+    before = peak()
+    tree.run(network.log_potentials)
+    return {"ratio": (peak() - before) / (8 * tree.entries), "bytes": 8 * tree.entries}
+
+
+def peak() -> int:
+    """The most bytes that were resident; Linux alone tells, and resource.getrusage counts the parent's as well."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return 1024 * int(line.split()[1])
+
+
+MEASURES = {"ours": measure_ours, "pyagrum": measure_pyagrum, "memory": measure_memory}
+
+
+def in_process(measure: str, path: Path, limit: float | None = None) -> dict[str, float] | str:
+    """What a measure finds in a fresh process, or in a word why it found nothing."""
+    command = [sys.executable, __file__, "--measure", measure, str(path)]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        return f"> {limit:.0f} s"
+    if ran.returncode:
+        last = (ran.stderr.strip().splitlines() or ["killed"])[-1]
+        return "out of memory" if "bad_alloc" in last or ran.returncode < 0 else last[:40]
+    return dict(json.loads(ran.stdout.splitlines()[-1]))
+
+
+def pgmpy(path: Path, python: Path, limit: float) -> float | str:
+    """pgmpy's seconds; it is given the model without the observed variables."""
+    model, evidence = read(path)
+    network = model.to_markov() if isinstance(model, BayesianNetwork) else model
+    stored: dict[str, np.ndarray] = {"cardinalities": np.array(network.cardinalities)}
+    count = 0
+    for clique, table in zip(network.cliques, network.log_potentials, strict=True):
+        seen = table.exp().numpy()[tuple(evidence.get(v, slice(None)) for v in clique)]
+        scope = [v for v in clique if v not in evidence]
+        if scope:
+            stored[f"scope{count}"], stored[f"table{count}"] = np.array(scope), seen
+            count += 1
+    free = [v for v in range(network.num_variables) if v not in evidence]
+    number = {v: i for i, v in enumerate(free)}
+    stored["cardinalities"] = stored["cardinalities"][free]
+    stored["bayesian"] = np.array(isinstance(model, BayesianNetwork))
+    for k in range(count):
+        stored[f"scope{k}"] = np.array([number[v] for v in stored[f"scope{k}"]])
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model.npz"
+        np.savez(file, **stored)
+        script = Path(__file__).with_name("pgmpy_rival.py")
+        imports = 10  # seconds beside the limit, for its imports and the marginals' way back
+        try:
+            ran = subprocess.run(
+                [python, script, file, str(limit)], capture_output=True, text=True, timeout=limit + imports, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"> {limit:.0f} s"
+        if ran.returncode:
+            return (ran.stderr.strip().splitlines() or ["killed"])[-1][:40]
+        taken = float(ran.stdout.split()[-1])
+        ours = JunctionTree.of(network, evidence).run(network.log_potentials).marginals
+        with np.load(f"{file}.out.npz") as found:
+            worst = max(abs(found[str(i)] - ours[v].numpy()).max() for v, i in number.items())
+        if not worst < 1e-6:
+            return f"wrong by {worst:.1g}"
+        return taken if taken <= limit else f"> {limit:.0f} s"
+
+
+def models(data: Path, pgmpy_python: Path | None) -> list[Row]:
+    table = Table(title="seconds from a parsed model to all marginals")
+    for column in ("model", "table entries", "neuraltrees", "of it planning", "pyAgrum", "pgmpy"):
+        table.add_column(column, justify="left" if column == "model" else "right")
+    ours: dict[str, float] = {}
+    rivals: dict[str, dict[str, float]] = {"pyagrum": {}, "pgmpy": {}}
+    failed: list[str] = []
+    for path in model_paths(data):
+        name = path.name.split(".")[0]
+        with console.status(f"running {name}"):
+            mine = in_process("ours", path)
+            theirs = in_process("pyagrum", path, LIMIT["pyagrum"])
+            third = "not run" if pgmpy_python is None else pgmpy(path, pgmpy_python, LIMIT["pgmpy"])
+        if isinstance(mine, str):
+            sys.exit(f"{name}: {mine}")
+        ours[name] = mine["seconds"]
+        if isinstance(theirs, str):
+            failed.append(name)
+        else:
+            rivals["pyagrum"][name] = theirs["seconds"]
+        if not isinstance(third, str):
+            rivals["pgmpy"][name] = third
+        cells = [third if isinstance(third, str) else f"{third:.4f}"]
+        cells.insert(0, theirs if isinstance(theirs, str) else f"{theirs['seconds']:.4f}")
+        table.add_row(name, f"{mine['entries']:,.0f}", f"{mine['seconds']:.4f}", f"{mine['plan']:.4f}", *cells)
+        console.print(f"{name}: {mine['seconds']:.4f} s, pyAgrum {cells[0]}, pgmpy {cells[1]}", highlight=False)
+    console.print(table)
+    rows = [ratio("all models that pyAgrum finishes", ours, rivals["pyagrum"], 1.0, "pyAgrum")]
+    for kind, folder in (("Bayesian networks", "bif"), ("Markov networks", "uai")):
+        names = {path.name.split(".")[0] for path in (data / "pgm" / folder).iterdir()}
+        part = {name: taken for name, taken in rivals["pyagrum"].items() if name in names}
+        rows.append(ratio(f"of them the {kind}", ours, part, None, "pyAgrum"))
+    if failed:
+        total = sum(ours[name] for name in failed)
+        rows.append(Row(f"models that pyAgrum does not finish ({len(failed)})", f"{total:.2f} s", "–", True))
+    if pgmpy_python is not None:
+        rows.append(ratio("all models that pgmpy finishes in a minute", ours, rivals["pgmpy"], 20.0, "pgmpy"))
+    return rows
+
+
+def ratio(what: str, ours: dict[str, float], rival: dict[str, float], bar: float | None, name: str) -> Row:
+    mine, theirs = sum(ours[each] for each in rival), sum(rival.values())
+    times = theirs / mine if mine else float("nan")
+    words = f"{what} ({len(rival)}): {mine:.2f} s against {name}'s {theirs:.2f} s"
+    return Row(words, f"{times:.1f} × faster", "–" if bar is None else f"≥ {bar:g} ×", bar is None or times >= bar)
+
+
+def scene_graph(objects: int, k: int, seed: int = 0) -> nt.Graph:
+    """A room that is adjacent to all its objects, whose own edges are four fifths of a k-tree: of treewidth k + 1."""
+    rng = np.random.default_rng(seed)
+    cliques = [list(range(1, k + 2))]
+    inner = [(a, b) for a in cliques[0] for b in cliques[0] if a < b]
+    for v in range(k + 2, objects + 1):
+        base = rng.permutation(cliques[rng.integers(len(cliques))])[:k].tolist()
+        inner += [(u, v) for u in base]
+        cliques.append([*base, v])
+    kept = [edge for edge in inner if rng.random() < 0.8]
+    return nt.Graph(np.array(kept + [(0, v) for v in range(1, objects + 1)]).T)
+
+
+def batch(_: Path, __: Path | None) -> list[Row]:
+    rows = []
+    for k, dtype in (
+        (2, torch.float64),
+        (2, torch.float32),
+        (1, torch.float64),
+        (3, torch.float64),
+        (4, torch.float64),
+    ):
+        graph = scene_graph(29, k)
+        model = random_markov_network(graph, 4, batch=1000, dtype=dtype)
+        tree = JunctionTree.of(model)
+        single = [[table[i] for table in model.log_potentials] for i in range(1000)]
+        together = shortest(lambda model=model, tree=tree: tree.run(model.log_potentials))
+        apart = shortest(lambda single=single, tree=tree: [tree.run(tables).marginals for tables in single])
+        width = nt.decompose(graph, "exact").width
+        what = (
+            f"1,000 potentials of 4 states on a scene graph of 30 nodes, treewidth {width}, {str(dtype)[6:]}: "
+            f"{apart * 1e3:,.0f} ms one by one, {together * 1e3:.1f} ms in a batch"
+        )
+        bar = k == 2
+        rows.append(Row(what, f"{apart / together:.0f} ×", "≥ 50 ×" if bar else "–", not bar or apart >= 50 * together))
+    return rows
+
+
+def memory(data: Path, _: Path | None) -> list[Row]:
+    """Models whose tables take at least 32 MiB: below, the libraries' own memory would be measured."""
+    found = []
+    for path in model_paths(data):
+        model, evidence = read(path)
+        if 8 * JunctionTree.of(model, evidence).entries < 2**25:
+            continue
+        with console.status(f"measuring {path.name}"):
+            answer = in_process("memory", path)
+        if isinstance(answer, str):
+            sys.exit(f"{path.name}: {answer}")
+        found.append((answer["ratio"], path.name.split(".")[0], answer["bytes"]))
+        console.print(f"{path.name}: {answer['ratio']:.2f} × {answer['bytes'] / 2**20:,.0f} MiB", highlight=False)
+    worst, name, _size = max(found)
+    what = f"peak memory of a run against the sum of the cliques' tables, the worst of {len(found)} models ({name})"
+    return [Row(what, f"{worst:.2f} ×", "≤ 4 ×", worst <= 4)]
+
+
+BENCHMARKS: dict[str, Callable[[Path, Path | None], list[Row]]] = {"models": models, "batch": batch, "memory": memory}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS), help="which benchmarks to run"
+    )
+    parser.add_argument("--data-root", type=Path, default=os.environ.get("NEURALTREES_DATA"), help="the shared data")
+    parser.add_argument("--pgmpy-python", type=Path, help="the Python of an environment that has pgmpy")
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        print(json.dumps(MEASURES[arguments.measure[0]](Path(arguments.measure[1]))))
+        return
+    if arguments.data_root is None:
+        parser.error("the benchmarks read the shared data: pass --data-root DIR or set NEURALTREES_DATA")
+    versions = f"Python {platform.python_version()}, torch {torch.__version__}, neuraltrees {nt.__version__}"
+    table = Table(title=f"{os.cpu_count()} cores ({platform.machine()}), one thread, {versions}")
+    for column in ("what", "measured", "bar", ""):
+        table.add_column(column)
+    failed = False
+    for name in arguments.only:
+        for row in BENCHMARKS[name](Path(arguments.data_root), arguments.pgmpy_python):
+            console.print(f"{row.what}: [bold]{row.measured}[/] (bar {row.bar})", highlight=False, soft_wrap=True)
+            table.add_row(row.what, row.measured, row.bar, "" if row.bar == "–" else "met" if row.met else "MISSED")
+            failed |= not row.met
+    console.print(table)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""A discrete Bayesian network, and the Markov network that it is after moralisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from torch import Tensor
+
+from neuraltrees.errors import InputError
+from neuraltrees.graph import Graph, moralize
+from neuraltrees.inference.markov import MarkovNetwork, check_structure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BayesianNetwork:
+    r"""Discrete variables with the distribution :math:`p(x) = \prod_v p(x_v \mid x_{pa(v)})`; immutable.
+
+    Args:
+        names: of the variables.
+        states: for every variable, the names of its states.
+        parents: for every variable, its parents.
+        tables: for every variable, its conditional probabilities; the last axis is the variable itself.
+
+    Shapes: table v :math:`(d_{p_0}, d_{p_1}, \dots, d_v)`
+
+    >>> import torch
+    >>> rain = torch.tensor([0.8, 0.2])
+    >>> wet = torch.tensor([[0.9, 0.1], [0.0, 1.0]])
+    >>> network = BayesianNetwork(["rain", "wet"], [["no", "yes"]] * 2, [(), (0,)], [rain, wet])
+    >>> network, network.to_markov().cliques
+    (BayesianNetwork(num_variables=2, num_arcs=1), ((0,), (0, 1)))
+    """
+
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    parents: tuple[tuple[int, ...], ...]
+    tables: tuple[Tensor, ...]
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        states: Iterable[Iterable[str]],
+        parents: Iterable[Iterable[int]],
+        tables: Iterable[Tensor],
+    ) -> None:
+        for field, value in (
+            ("names", tuple(names)),
+            ("states", tuple(tuple(each) for each in states)),
+            ("parents", tuple(tuple(int(p) for p in each) for each in parents)),
+            ("tables", tuple(tables)),
+        ):
+            object.__setattr__(self, field, value)
+        count = len(self.names)
+        if not count == len(self.states) == len(self.parents) == len(self.tables):
+            raise InputError(
+                f"Expected states, parents and a table for each of {count} variables; "
+                f"got {len(self.states)}, {len(self.parents)} and {len(self.tables)}."
+            )
+        check_structure(self.cardinalities, self.families)
+        for v, table in enumerate(self.tables):
+            shape = tuple(self.cardinalities[u] for u in self.families[v])
+            if tuple(table.shape) != shape:
+                raise InputError(f"Expected shape {shape} for the table of {self.names[v]}; got {tuple(table.shape)}.")
+            if not bool((table >= 0).all()):
+                raise InputError(
+                    f"Expected probabilities of at least 0 in the table of {self.names[v]}; got less or nan."
+                )
+        check_acyclic(self.parents, self.names)
+
+    @property
+    def num_variables(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def cardinalities(self) -> tuple[int, ...]:
+        return tuple(len(each) for each in self.states)
+
+    @cached_property
+    def families(self) -> tuple[tuple[int, ...], ...]:
+        """The parents of every variable, and the variable itself after them."""
+        return tuple((*parents, v) for v, parents in enumerate(self.parents))
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The moral graph."""
+        arcs = [(parent, v) for v, parents in enumerate(self.parents) for parent in parents]
+        return moralize(np.array(arcs, dtype=np.int64).reshape(-1, 2).T, num_nodes=self.num_variables)
+
+    def to_markov(self) -> MarkovNetwork:
+        """The same distribution as log-potentials on the families; without evidence its partition function is 1."""
+        return MarkovNetwork(self.cardinalities, self.families, (table.log() for table in self.tables))
+
+    def __repr__(self) -> str:
+        return f"BayesianNetwork(num_variables={self.num_variables}, num_arcs={sum(map(len, self.parents))})"
+
+
+def check_acyclic(parents: Sequence[Sequence[int]], names: Sequence[str]) -> None:
+    """Raises an error that names a variable on a directed cycle, if there is one."""
+    children: list[list[int]] = [[] for _ in parents]
+    waiting = [len(each) for each in parents]
+    for v, each in enumerate(parents):
+        for parent in each:
+            children[parent].append(v)
+    ready = [v for v, count in enumerate(waiting) if count == 0]
+    for v in ready:
+        for child in children[v]:
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                ready.append(child)
+    if len(ready) < len(parents):
+        stuck = next(v for v, count in enumerate(waiting) if count > 0)
+        raise InputError(f"Expected arcs without a directed cycle; {names[stuck]} is on one or below one.")

@@ -1,0 +1,231 @@
+"""Bayesian networks in the interchange format (.bif)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import product
+
+import torch
+from torch import Tensor
+
+from neuraltrees.errors import InputError, ParseError
+from neuraltrees.files import PathLike, read_whole
+from neuraltrees.inference.bayesian import BayesianNetwork
+
+BLANK = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+TOKEN = re.compile(r'"[^"\n]*"|[{}()\[\]|,;]|[^\s{}()\[\]|,;"]+')
+# A row of a conditional distribution may be rounded to few digits.
+ROUNDING = 1e-2
+
+
+class Tokens:
+    """The words and punctuation marks of a text without its comments; an error gives the line of the last one."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = self._last = 0
+
+    def next(self, what: str) -> str:
+        begin = self._skip()
+        found = TOKEN.match(self._text, begin)
+        if found is None:
+            self._last = begin
+            raise self.error(
+                f"expected {what}, got {'a loose quote' if begin < len(self._text) else 'the end of the file'}"
+            )
+        self._last, self._at = begin, found.end()
+        return found.group()
+
+    def peek(self) -> str:
+        """The next token, or an empty string at the end."""
+        found = TOKEN.match(self._text, self._skip())
+        return found.group() if found else ""
+
+    def done(self) -> bool:
+        return self._skip() == len(self._text)
+
+    def expect(self, *marks: str) -> str:
+        wanted = " or ".join(f"'{mark}'" for mark in marks)
+        token = self.next(wanted)
+        if token not in marks:
+            raise self.error(f"expected {wanted}, got '{shown(token)}'")
+        return token
+
+    def name(self, what: str) -> str:
+        token = self.next(what)
+        if token in "{}()[]|,;":
+            raise self.error(f"expected {what}, got '{token}'")
+        return token.strip('"')
+
+    def names(self, what: str, *ends: str) -> tuple[list[str], str]:
+        """Names between commas, and the mark that ends them."""
+        found = [self.name(what)]
+        while (mark := self.expect(",", *ends)) == ",":
+            found.append(self.name(what))
+        return found, mark
+
+    def numbers(self, count: int) -> list[float]:
+        """So many probabilities between commas, and the semicolon after them."""
+        begin = self._skip()
+        end = self._text.find(";", begin)
+        self._last, self._at = begin, end + 1
+        if end < 0:
+            raise self.error("expected ';' after the probabilities, got the end of the file")
+        try:
+            values = [float(word) for word in self._text[begin:end].split(",")]
+        except ValueError:
+            values = [math.nan]
+        if "_" in self._text[begin:end] or not all(0 <= value < math.inf for value in values):
+            raise self.error(f"expected {count} probabilities between commas, got '{shown(self._text[begin:end])}'")
+        if len(values) != count:
+            raise self.error(f"expected {count} probabilities, got {len(values)}")
+        return values
+
+    def skip_statement(self) -> None:
+        while self.next("';'") != ";":
+            pass
+
+    def error(self, why: str) -> ParseError:
+        return ParseError(f"line {self._text.count(chr(10), 0, self._last) + 1}: {why}.")
+
+    def _skip(self) -> int:
+        found = BLANK.match(self._text, self._at)
+        return found.end() if found else self._at
+
+
+@dataclass
+class Draft:
+    """What has been read so far."""
+
+    number: dict[str, int] = field(default_factory=dict)
+    states: list[dict[str, int]] = field(default_factory=list)
+    parents: dict[int, list[int]] = field(default_factory=dict)
+    tables: dict[int, Tensor] = field(default_factory=dict)
+
+
+def read_bif(path: PathLike) -> BayesianNetwork:
+    """Reads a Bayesian network from a `.bif` file, plain, `.gz` or `.xz`, in float64.
+
+    A `table` with parents lists the states of the variable slowest and those of its last parent fastest.
+    """
+    try:
+        return _network(Tokens(read_whole(path).decode()))
+    except UnicodeDecodeError as error:
+        raise ParseError(f"{path}: expected text in UTF-8, got byte {error.start} that is none.") from None
+    except InputError as error:
+        raise ParseError(f"{path}: {error}") from None
+
+
+def _network(tokens: Tokens) -> BayesianNetwork:
+    draft = Draft()
+    blocks: dict[str, Callable[[Tokens, Draft], None]] = {"variable": _variable, "probability": _probability}
+    tokens.expect("network")
+    while tokens.next("'{'") != "{":
+        pass
+    while tokens.expect("}", "property") != "}":
+        tokens.skip_statement()
+    while not tokens.done():
+        blocks[tokens.expect(*blocks)](tokens, draft)
+    for name, v in draft.number.items():
+        if v not in draft.tables:
+            raise tokens.error(f"expected a probability block for {shown(name)}, got the end of the file")
+    order = range(len(draft.states))
+    return BayesianNetwork(
+        draft.number, draft.states, (draft.parents[v] for v in order), (draft.tables[v] for v in order)
+    )
+
+
+def _variable(tokens: Tokens, draft: Draft) -> None:
+    name = tokens.name("the name of a variable")
+    if name in draft.number:
+        raise tokens.error(f"expected each variable once, got {shown(name)} twice")
+    tokens.expect("{")
+    states: dict[str, int] = {}
+    while tokens.expect("type", "property", "}") != "}":
+        if tokens.peek() != "discrete":
+            tokens.skip_statement()
+            continue
+        for mark in ("discrete", "["):
+            tokens.expect(mark)
+        count = tokens.name("the number of states")
+        tokens.expect("]")
+        tokens.expect("{")
+        listed, _ = tokens.names("a state", "}")
+        states = {state: number for number, state in enumerate(listed)}
+        if count != str(len(listed)) or len(states) != len(listed):
+            raise tokens.error(f"expected {shown(count)} distinct states for {shown(name)}, got {len(states)}")
+        tokens.expect(";")
+    if not states:
+        raise tokens.error(f"expected a line 'type discrete [ … ] {{ … }};' for {shown(name)}, got none")
+    draft.number[name] = len(draft.number)
+    draft.states.append(states)
+
+
+def _probability(tokens: Tokens, draft: Draft) -> None:
+    tokens.expect("(")
+    mark, family = ",", []
+    allowed = ["|", ")"]
+    while mark != ")":
+        name = tokens.name("the name of a variable")
+        if name not in draft.number or draft.number[name] in family:
+            raise tokens.error(f"expected a variable declared above, once, got {shown(name)}")
+        family.append(draft.number[name])
+        mark = tokens.expect(*allowed)
+        allowed = [",", ")"]
+    own, *parents = family
+    if own in draft.tables:
+        raise tokens.error("expected one probability block a variable, got a second")
+    tokens.expect("{")
+    draft.parents[own] = parents
+    draft.tables[own] = _table(tokens, draft, own, parents)
+
+
+def _table(tokens: Tokens, draft: Draft, own: int, parents: list[int]) -> Tensor:
+    """Rows by the states of the parents, a default for the rest, or everything in one line."""
+    sizes = [len(draft.states[parent]) for parent in parents]
+    states = len(draft.states[own])
+    rows: dict[tuple[int, ...], list[float]] = {}
+    default: list[float] | None = None
+    while (mark := tokens.expect("table", "(", "default", "property", "}")) != "}":
+        if mark == "table":
+            if rows:
+                raise tokens.error("expected one table a block, got a second")
+            whole = torch.tensor(tokens.numbers(math.prod(sizes) * states), dtype=torch.float64)
+            by_row = whole.reshape(states, -1).T.tolist()
+            rows = dict(zip(_combinations(sizes), by_row, strict=True))
+        elif mark == "default":
+            default = tokens.numbers(states)
+        elif mark == "property":
+            tokens.skip_statement()
+        else:
+            names, _ = tokens.names("a state", ")")
+            if len(names) != len(parents):
+                raise tokens.error(f"expected a state for each of {len(parents)} parents, got {len(names)}")
+            for name, parent in zip(names, parents, strict=True):
+                if name not in draft.states[parent]:
+                    raise tokens.error(f"expected a state of the parent, got {shown(name)}")
+            key = tuple(draft.states[parent][name] for name, parent in zip(names, parents, strict=True))
+            if key in rows:
+                raise tokens.error(f"expected each row once, got ({', '.join(map(shown, names))}) twice")
+            rows[key] = tokens.numbers(states)
+    if default is None and len(rows) != math.prod(sizes):
+        raise tokens.error(f"expected {math.prod(sizes)} rows of probabilities, got {len(rows)}")
+    if len(rows) < math.prod(sizes) and math.prod(sizes) > 2**24:
+        raise tokens.error(f"expected at most {2**24} rows by default, got {math.prod(sizes)}")
+    table = torch.tensor([rows.get(key, default) for key in _combinations(sizes)], dtype=torch.float64)
+    if bool(((table.sum(-1) - 1).abs() > ROUNDING).any()):
+        raise tokens.error("expected rows of probabilities that sum to 1 in the block that ends here")
+    return table.reshape(*sizes, states)
+
+
+def _combinations(sizes: list[int]) -> Iterator[tuple[int, ...]]:
+    """All states of the parents, the last fastest."""
+    return product(*map(range, sizes))
+
+
+def shown(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,291 @@
+"""The junction-tree algorithm: exact answers about a Markov network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuraltrees.decomposition import TreeDecomposition
+from neuraltrees.decomposition.decompose import check_at_least
+from neuraltrees.errors import InputError, ModelTooLargeError, ZeroProbabilityError
+from neuraltrees.inference.bayesian import BayesianNetwork
+from neuraltrees.inference.choice import Method, choose_decomposition, num_states
+from neuraltrees.inference.markov import (
+    Evidence,
+    MarkovNetwork,
+    batch_shape,
+    check_evidence,
+    check_tables,
+    clique_graph,
+)
+from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise, sum_out_residual
+from neuraltrees.inference.plan import Plan, make_plan
+from neuraltrees.inference.sampling import draw, trace
+from neuraltrees.inference.tables import spread
+
+FLOATS = (torch.float32, torch.float64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JunctionTree:
+    """The steps of exact inference, worked out once for a structure and used for any potentials on it.
+
+    Made by `JunctionTree.of`. The time and the memory of an answer grow with `entries`, the sum of the sizes of the
+    cliques' tables.
+
+    >>> model = MarkovNetwork([2, 2], [(0, 1)], [torch.tensor([[0.1, 0.2], [0.3, 0.4]]).log()])
+    >>> tree = JunctionTree.of(model)
+    >>> answer = tree.run(model.log_potentials)
+    >>> [[round(p, 4) for p in each.tolist()] for each in answer.marginals]
+    [[0.3, 0.7], [0.4, 0.6]]
+    >>> tree.map(model.log_potentials)[0].tolist()
+    [1, 1]
+    """
+
+    cardinalities: tuple[int, ...]
+    cliques: tuple[tuple[int, ...], ...]
+    evidence: dict[int, int]
+    decomposition: TreeDecomposition
+    plan: Plan
+    memory_limit: int
+
+    @classmethod
+    def of(
+        cls,
+        model: MarkovNetwork | BayesianNetwork,
+        evidence: Evidence | None = None,
+        *,
+        decomposition: TreeDecomposition | None = None,
+        method: Method = "states",
+        memory_limit: int | None = None,
+        seed: int = 0,
+    ) -> JunctionTree:
+        """Decomposes the graph that is left when the observed variables are taken out, and plans the passes.
+
+        Args:
+            model: gives the cardinalities and the cliques; its tables are not looked at.
+            evidence: the states of observed variables.
+            decomposition: of the model's graph, if it is not to be chosen here.
+            method: how to choose it: `states` for the least state space, or a method of `decompose`.
+            memory_limit: bytes that the cliques' tables may take; half of the machine's memory by default.
+            seed: breaks ties; the same seed gives the same tree.
+        """
+        structure = model.to_markov() if isinstance(model, BayesianNetwork) else model
+        observed = check_evidence(evidence, structure.cardinalities)
+        free = [v for v, count in enumerate(structure.cardinalities) if v not in observed and count > 1]
+        inside = set(free)
+        scopes = tuple(tuple(v for v in clique if v in inside) for clique in structure.cliques)
+        graph = clique_graph(structure.num_variables, scopes)
+        if decomposition is None:
+            chosen = choose_decomposition(
+                graph.subgraph(free), [structure.cardinalities[v] for v in free], method, seed
+            )
+            names = np.array(free, dtype=np.int32)
+            decomposition = TreeDecomposition._from_arrays(
+                structure.num_variables, chosen.bag_ptr, names[chosen.bag_nodes], chosen.edges
+            )
+        else:
+            decomposition.validate(model.graph)
+            left = [[v for v in bag if v in inside] for bag in decomposition.bags]
+            decomposition = TreeDecomposition(left, decomposition.edges, structure.num_variables)
+        limit = default_memory_limit() if memory_limit is None else int(memory_limit)
+        bits = np.log2(np.asarray(structure.cardinalities, dtype=np.float64))
+        check_size(num_states(decomposition, bits), 8, limit, decomposition.width)
+        plan = make_plan(structure.cardinalities, scopes, decomposition)
+        return cls(structure.cardinalities, structure.cliques, observed, decomposition, plan, limit)
+
+    @cached_property
+    def entries(self) -> int:
+        """The sum of the sizes of the cliques' tables."""
+        return sum(clique.entries for clique in self.plan.cliques)
+
+    def __repr__(self) -> str:
+        return (
+            f"JunctionTree(num_variables={len(self.cardinalities)}, observed={len(self.evidence)}, "
+            f"num_cliques={len(self.plan.cliques)}, width={self.decomposition.width}, entries={self.entries}, "
+            f"memory_limit={self.memory_limit})"
+        )
+
+    def run(
+        self, log_potentials: Sequence[Tensor], evidence: Evidence | None = None, *, progress: Progress | None = None
+    ) -> Answer:
+        """The log partition function and the marginals, differentiable in the potentials.
+
+        Args:
+            log_potentials: tables as a `MarkovNetwork` of this structure has them, with any batch.
+            evidence: other states of the variables that were observed when the tree was made.
+            progress: called with the entries of a table whenever one is done, twice for each.
+
+        Raises `ZeroProbabilityError` if the evidence is impossible.
+        """
+        observed, tables, like, batch = self._prepare(log_potentials, evidence)
+        reduced, total = collect(self.plan, tables, like, condition, progress)
+        check_possible(total, batch)
+        probabilities, found = distribute(self.plan, reduced, progress)
+        for variable, state in observed.items():
+            found[variable] = like.new_zeros(self.cardinalities[variable], len(like))
+            found[variable][state] = 1.0
+        marginals = [found[v].T.reshape(*batch, count) for v, count in enumerate(self.cardinalities)]
+        return Answer(self, observed, total.reshape(batch), marginals, probabilities)
+
+    def log_partition(
+        self, log_potentials: Sequence[Tensor], evidence: Evidence | None = None, *, progress: Progress | None = None
+    ) -> Tensor:
+        """The log partition function alone, -inf for impossible evidence."""
+        _, tables, like, batch = self._prepare(log_potentials, evidence)
+        return collect(self.plan, tables, like, sum_out_residual, progress)[1].reshape(batch)
+
+    @torch.no_grad()
+    def map(
+        self, log_potentials: Sequence[Tensor], evidence: Evidence | None = None, *, progress: Progress | None = None
+    ) -> tuple[Tensor, Tensor]:
+        r"""A most probable assignment and its log score :math:`\max_x \sum_C \theta_C(x_C)`.
+
+        Shapes: → :math:`(*B, n)` and :math:`(*B)`
+        """
+        observed, tables, like, batch = self._prepare(log_potentials, evidence)
+        reduced, best = collect(self.plan, tables, like, maximise, progress)
+        check_possible(best, batch)
+        states = trace(self.plan, [each.table for each in reduced], observed, len(self.cardinalities))
+        return states.reshape(*batch, len(self.cardinalities)), best.reshape(batch)
+
+    @torch.no_grad()
+    def sample(
+        self,
+        log_potentials: Sequence[Tensor],
+        count: int = 1,
+        evidence: Evidence | None = None,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        r"""Independent exact samples, drawn from the roots down.
+
+        Shapes: → :math:`(count, *B, n)`
+        """
+        check_at_least("count", count, 0)
+        observed, tables, like, batch = self._prepare(log_potentials, evidence)
+        reduced, total = collect(self.plan, tables, like, condition)
+        check_possible(total, batch)
+        states = draw(self.plan, [each.table for each in reduced], observed, len(self.cardinalities), count, generator)
+        return states.reshape(count, *batch, len(self.cardinalities))
+
+    def _prepare(
+        self, log_potentials: Sequence[Tensor], evidence: Evidence | None
+    ) -> tuple[dict[int, int], list[Tensor], Tensor, torch.Size]:
+        """The evidence, the potentials without the observed variables and with the batch last, and a tensor like it."""
+        observed = self.evidence if evidence is None else check_evidence(evidence, self.cardinalities)
+        if observed.keys() != self.evidence.keys():
+            raise InputError(
+                f"Expected evidence on the {len(self.evidence)} variables that the tree was made for; "
+                f"got {len(observed)} others. Make a tree for them: JunctionTree.of(model, evidence)."
+            )
+        # A variable of one state has it always.
+        observed = {**{v: 0 for v, count in enumerate(self.cardinalities) if count == 1}, **observed}
+        check_tables(self.cardinalities, self.cliques, log_potentials)
+        batch = batch_shape(self.cliques, log_potentials)
+        if log_potentials and log_potentials[0].dtype not in FLOATS:
+            raise InputError(f"Expected tables of float32 or float64; got {log_potentials[0].dtype}. Use .float().")
+        size = log_potentials[0].element_size() if log_potentials else 8
+        check_size(float(self.entries) * batch.numel(), size, self.memory_limit, self.decomposition.width)
+        tables = []
+        for clique, table in zip(self.cliques, log_potentials, strict=True):
+            if observed:
+                for axis in range(len(clique) - 1, -1, -1):
+                    if clique[axis] in observed:
+                        table = table.select(len(batch) + axis, observed[clique[axis]])
+            if not batch:
+                tables.append(table.unsqueeze(-1))
+            else:
+                flat = table.reshape(batch.numel(), *table.shape[len(batch) :])
+                tables.append(flat.movedim(0, -1).contiguous())
+        like = log_potentials[0].new_empty(batch.numel()) if log_potentials else torch.empty(1).double()
+        return observed, tables, like, batch
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer:
+    """What `JunctionTree.run` found: the distribution of every variable, an observed one's on its state alone.
+
+    `probabilities` are the joint distributions of the tree's own cliques, from which those of the model's cliques are
+    summed when they are first asked for.
+
+    Shapes: log_partition :math:`(*B)`, marginal v :math:`(*B, d_v)`, clique marginal k as table k of the model
+    """
+
+    tree: JunctionTree
+    evidence: dict[int, int]
+    log_partition: Tensor
+    marginals: list[Tensor]
+    probabilities: list[Tensor]
+
+    @property
+    def batch(self) -> torch.Size:
+        return self.log_partition.shape
+
+    def __repr__(self) -> str:
+        return f"Answer({self.tree!r}, batch={tuple(self.batch)})"
+
+    @cached_property
+    def clique_marginals(self) -> list[Tensor]:
+        """The joint distribution of every clique of the model; zero where it contradicts the evidence."""
+        found = [self.log_partition.new_ones(self.batch.numel())] * len(self.tree.cliques)
+        for clique, table in zip(self.tree.plan.cliques, self.probabilities, strict=True):
+            for k, joint in spread(clique.table, table.view(*clique.table.shape, table.shape[-1]), "potential"):
+                found[k] = joint
+        return [
+            self._whole(clique, joint.movedim(-1, 0)) for clique, joint in zip(self.tree.cliques, found, strict=True)
+        ]
+
+    def _whole(self, clique: tuple[int, ...], joint: Tensor) -> Tensor:
+        """The joint distribution of the variables that were not observed as one of them all."""
+        cardinalities = self.tree.cardinalities
+        joint = joint.reshape((*self.batch, *(cardinalities[v] for v in clique if v not in self.evidence)))
+        for axis, variable in enumerate(clique):
+            if variable in self.evidence:
+                place = len(self.batch) + axis
+                after = cardinalities[variable] - 1 - self.evidence[variable]
+                padding = [0, 0] * (joint.dim() - place) + [self.evidence[variable], after]
+                joint = torch.nn.functional.pad(joint.unsqueeze(place), padding)
+        return joint
+
+
+def infer(model: MarkovNetwork | BayesianNetwork, evidence: Evidence | None = None) -> Answer:
+    """The log partition function and all marginals of a model.
+
+    >>> model = MarkovNetwork([2, 2], [(0, 1)], [torch.tensor([[0.1, 0.2], [0.3, 0.4]]).log()])
+    >>> [round(p, 4) for p in infer(model, {0: 1}).marginals[1].tolist()]
+    [0.4286, 0.5714]
+    """
+    network = model.to_markov() if isinstance(model, BayesianNetwork) else model
+    return JunctionTree.of(network, evidence).run(network.log_potentials)
+
+
+def default_memory_limit() -> int:
+    """Half of the machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def check_size(entries: float, size: int, limit: int, width: int) -> None:
+    if entries * size > limit:
+        raise ModelTooLargeError(entries * size, limit, width)
+
+
+def check_possible(total: Tensor, batch: torch.Size) -> None:
+    """Raises an error if a partition function is zero or no number."""
+    values = total.detach()
+    if bool(torch.isfinite(values).all()):
+        return
+    wrong = (~torch.isfinite(values)).nonzero()[0, 0]
+    where = f" in entry {int(wrong)} of the batch" if batch else ""
+    if float(values[wrong]) == -torch.inf:
+        raise ZeroProbabilityError(
+            f"Expected evidence of positive probability; the potentials and the evidence give every assignment the "
+            f"probability 0{where}. Check the evidence, or the zeros of the tables."
+        )
+    raise InputError(f"Expected log-potentials below +inf; got nan or +inf{where}. Check the tables.")

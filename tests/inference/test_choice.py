@@ -1,0 +1,64 @@
+"""Decompositions by the number of their states."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import neuraltrees as nt
+from neuraltrees._core import native
+from neuraltrees.inference.choice import choose_decomposition, num_states
+from tests.oracle.strategies import graphs
+
+
+def states(td: nt.TreeDecomposition, cardinalities: list[int]) -> int:
+    return sum(int(np.prod([cardinalities[v] for v in bag], dtype=object)) for bag in td.bags)
+
+
+def test_a_wider_decomposition_may_have_fewer_states() -> None:
+    """A cycle through two variables of many states: the chord between the others makes the same width, fewer states."""
+    cycle = nt.Graph([[0, 1, 2, 3], [1, 2, 3, 0]])
+    assert sorted(choose_decomposition(cycle, [50, 2, 50, 2]).bags) == [(0, 1, 3), (1, 2, 3)]
+    assert sorted(choose_decomposition(cycle, [2, 50, 2, 50]).bags) == [(0, 1, 2), (0, 2, 3)]
+
+
+@given(network=graphs(max_nodes=12), data=st.data())
+@settings(deadline=None, max_examples=100)
+def test_valid_and_no_larger_than_min_fill(network: nx.Graph, data: st.DataObject) -> None:
+    graph = nt.Graph.from_networkx(network)
+    cardinalities = data.draw(
+        st.lists(st.integers(1, 9), min_size=graph.num_nodes, max_size=graph.num_nodes), label="cardinalities"
+    )
+    td = choose_decomposition(graph, cardinalities)
+    td.validate(graph)
+    bits = np.log2(np.array(cardinalities, dtype=float))
+    assert num_states(td, bits) == pytest.approx(states(td, cardinalities))
+    plain = nt.decompose(graph, restarts=1)
+    assert states(td, cardinalities) <= states(plain, cardinalities) * (1 + 1e-9)
+
+
+def test_the_same_seed_gives_the_same() -> None:
+    graph = nt.Graph.from_networkx(nx.gnm_random_graph(60, 150, seed=1))
+    assert choose_decomposition(graph, [3] * 60, seed=5) == choose_decomposition(graph, [3] * 60, seed=5)
+
+
+def test_more_states_than_a_float_holds() -> None:
+    graph = nt.Graph.from_networkx(nx.complete_graph(40))
+    td = choose_decomposition(graph, [2**31 - 1] * 40)
+    assert num_states(td, np.full(40, 31.0)) == 2.0**1240 if 1240 < 1024 else np.inf
+
+
+def test_unknown_methods_and_seeds_are_refused() -> None:
+    with pytest.raises(nt.InputError, match="Expected a method out of states, min_fill"):
+        choose_decomposition(nt.Graph([[0], [1]]), [2, 2], "magic")  # type: ignore[arg-type]
+    with pytest.raises(nt.InputError, match="Expected a seed between 0"):
+        choose_decomposition(nt.Graph([[0], [1]]), [2, 2], seed=-1)
+
+
+def test_the_core_wants_the_states_of_every_node() -> None:
+    graph = nt.Graph([[0], [1]])
+    with pytest.raises(nt.InputError, match="Expected the states of every node"):
+        native.weighted_order(graph.indptr, graph.indices, np.ones(3), 1.0, 1.0, 0.0, 0, np.inf)
