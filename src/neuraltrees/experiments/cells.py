@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -55,11 +55,13 @@ def run_cells(
         found = done.get(json.dumps(dict(cell.name)))
         settings = _settings(cell.config)
         if found is not None:
-            differ = [name for name, value in settings.items() if found["settings"].get(name) != value]
+            # A setting that the file does not know is younger than the file, whose runs had what is now the default.
+            had = _DEFAULTS | found["settings"]
+            differ = [name for name, value in settings.items() if had[name] != value]
             if differ:
                 raise InputError(
                     f"Expected {path} to hold {_in_words(cell.name)} with {differ[0]} = {settings[differ[0]]!r}; "
-                    f"got {found['settings'].get(differ[0])!r}. Choose another --out."
+                    f"got {had[differ[0]]!r}. Choose another --out."
                 )
             continue
         problem = load_problem(cell.config)
@@ -111,3 +113,6 @@ def _settings(config: TrainConfig) -> dict[str, Any]:
 
 def _in_words(name: Name) -> str:
     return ", ".join(f"{key} {value}" for key, value in name.items())
+
+
+_DEFAULTS = {each.name: each.default for each in fields(TrainConfig)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from neuraltrees.experiments import (
     citations,
     dataset_statistics,
+    expressivity,
     hyperparameters,
     iterations,
     table1,
@@ -25,5 +26,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         dataset_statistics.EXPERIMENT,
         times.TRAINING,
         times.PREPARING,
+        expressivity.EXPERIMENT,
     )
 }

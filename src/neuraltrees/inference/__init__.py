@@ -5,6 +5,7 @@ from neuraltrees.inference.bif import read_bif as read_bif
 from neuraltrees.inference.junction_tree import Answer as Answer
 from neuraltrees.inference.junction_tree import JunctionTree as JunctionTree
 from neuraltrees.inference.junction_tree import infer as infer
+from neuraltrees.inference.loopy import loopy_marginals as loopy_marginals
 from neuraltrees.inference.markov import MarkovNetwork as MarkovNetwork
 from neuraltrees.inference.random_model import random_markov_network as random_markov_network
 from neuraltrees.inference.uai import read_evidence as read_evidence

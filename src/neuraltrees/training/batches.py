@@ -37,13 +37,14 @@ class Portion:
     plan: Plan
 
 
-def divide(task: Task, count: int) -> list[list[int]]:
+def divide(task: Task, count: int, number: int = 0) -> list[list[int]]:
     """The graphs of every batch: equal in number of graphs and alike in number of nodes.
 
-    The batches stay the same for a whole training, in an order that changes; so their trees are planned once. They hold
-    all graphs, whichever train: so they are the same for any runs. What is not labelled for training takes part in the
-    statistics of batch norm alone.
+    There are as many ways to divide as there are numbers. A training uses one or a few of them, in an order of batches
+    that changes; so their trees are planned once. Batches hold all graphs, whichever train: so they are the same for
+    any runs. What is not labelled for training takes part in the statistics of batch norm alone.
     """
+    draw = torch.Generator().manual_seed(number)
     sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
     batches: list[list[int]] = [[] for _ in range(min(count, len(sizes)))]
     by_size = sizes.argsort(stable=True, descending=True).tolist()
@@ -51,6 +52,8 @@ def divide(task: Task, count: int) -> list[list[int]]:
     batches = batches[: len(by_size)]
     for turn, start in enumerate(range(0, len(by_size), len(batches))):
         order = by_size[start : start + len(batches)]
+        if number:
+            order = [order[i] for i in torch.randperm(len(order), generator=draw).tolist()]
         for batch, graph in zip(batches, order if turn % 2 == 0 else reversed(order), strict=False):
             batch.append(graph)
     return [sorted(batch) for batch in batches]
@@ -74,15 +77,17 @@ def portion(graphs: Sequence[Data], network: Network, merge: bool, nodes: Tensor
     return Portion(nodes.to(device), x, y.to(device), kinds.to(device), plan)
 
 
-def portions(task: Task, network: Network, merge: bool, count: int, device: torch.device) -> list[Portion]:
-    """The batches of a task, each planned for the network."""
+def portions(
+    task: Task, network: Network, merge: bool, count: int, device: torch.device, number: int = 0
+) -> list[Portion]:
+    """The batches of a task in one of the ways to divide it, each planned for the network."""
     if isinstance(network, NeuralTree):
         task = task.with_trees()
     sizes = [graph.num_nodes for graph in task.graphs]
     places = torch.arange(sum(sizes)).split_with_sizes(sizes)
     return [
         portion([task.graphs[i] for i in batch], network, merge, torch.cat([places[i] for i in batch]), device)
-        for batch in divide(task, count)
+        for batch in divide(task, count, number)
     ]
 
 

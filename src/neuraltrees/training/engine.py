@@ -138,7 +138,13 @@ class Trainer:
         self.task, self.spec = task, network
         self.training, self.device, count = training, _device(device), len(runs)
         self.network = _seeded(network, task, [run.seed for run in runs]).to(self.device)
-        self.portions = portions(task, self.network, network.merge, training.batches, self.device)
+        if network.model == "neural-tree":
+            task = task.with_trees()
+        self.divisions = [
+            portions(task, self.network, network.merge, training.batches, self.device, number)
+            for number in range(training.divisions)
+        ]
+        self.portions = self.divisions[0]
         self.coins = Coins(torch.tensor([run.seed for run in runs], device=self.device))
         self.network.set_coins(self.coins)
         masks = [torch.stack(part, 1).to(self.device) for part in zip(*map(_masks, runs), strict=True)]
@@ -258,10 +264,11 @@ class Trainer:
         self.lr.fill_(self.training.lr * (self.training.decay ** (done // decay) if decay else 1))
         # It depends on the epoch alone, so that it is the same for any runs and after a break.
         order = torch.randperm(len(self.portions), generator=torch.Generator().manual_seed(done))
+        division = done % len(self.divisions)
         with _products(self.training.tf32 and self.device.type == "cuda"):
             self.network.train()
             for number in order.tolist():
-                self._replay(("step", number), partial(self._step, self.portions[number]))
+                self._replay(("step", division, number), partial(self._step, self.divisions[division][number]))
             self.network.eval()
             self._replay("evaluate", self._finish_epoch)
 

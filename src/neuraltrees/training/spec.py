@@ -101,6 +101,7 @@ class TrainingSpec(Spec):
     patience: int | None = option(None, "Stop a run after so many epochs without a better validation accuracy.", ge=1)
     every_class: bool = option(True, "Refuse a split that leaves a label without a training node.")
     batches: int = option(16, "Steps an epoch: the graphs are divided among so many batches.", ge=1)
+    divisions: int = option(1, "Ways to divide the graphs, one after another; several with batch norm.", ge=1)
     tf32: bool = option(False, "On a GPU, round what is multiplied to 10 bits: quicker for wide networks.")
 
 

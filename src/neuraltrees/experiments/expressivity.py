@@ -1,0 +1,220 @@
+"""Marginals of Markov networks, learnt: neural trees, GNNs and loopy belief propagation against the truth.
+
+Every network gets the same potentials, steps and learning rate; a setting that is done is kept and not done again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import torch
+
+from neuraltrees.experiments.cells import Tell, machine
+from neuraltrees.experiments.experiment import Experiment, Results, Scale
+from neuraltrees.experiments.figures import LOOKS, MORE, panels, save
+from neuraltrees.experiments.marginal_problems import FAMILIES, Problem, total_variation
+from neuraltrees.files import write_whole
+from neuraltrees.htree import build_htree
+from neuraltrees.nn import GNN, NeuralTree
+from neuraltrees.nn.models import Network, Plan
+
+LAYERS = 8
+NETWORKS = {"neural tree": LAYERS, "GNN": LAYERS, "deeper GNN": 2 * LAYERS}
+LINES = {"neural tree": LOOKS["neural tree"], "GNN": LOOKS["GNN"], "deeper GNN": MORE[2], "loopy BP": MORE[4]}
+MIDDLE = "partial 3-tree"
+WIDTHS, SIZES = (8, 16, 32, 64), (30, 100, 300, 1000, 3000)
+TESTED = 300
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One training.
+
+    Args:
+        sweep: the question it answers: families, parameters, samples or graphs.
+        family: kind of graph.
+        network: which network.
+        hidden: size of its states.
+        samples: potentials to train on, for every graph.
+        graphs: how many graphs to train on; more than one is tested on as many new graphs.
+        seed: of graph, table, potentials and weights.
+    """
+
+    sweep: str
+    family: str
+    network: str
+    hidden: int = 32
+    samples: int = 1000
+    graphs: int = 1
+    seed: int = 0
+
+    def key(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+def settings(scale: Scale) -> Iterator[Setting]:
+    """All trainings, one question after another."""
+    seeds = range(scale.runs or (1 if scale.quick else 3))
+    families = ("cycle", MIDDLE) if scale.quick else tuple(FAMILIES)
+    trees = ("partial 2-tree",) if scale.quick else tuple(name for name in FAMILIES if name.startswith("partial"))
+    for seed in seeds:
+        for network in NETWORKS:
+            yield from (Setting("families", family, network, seed=seed) for family in families)
+            yield from (
+                Setting("samples", MIDDLE, network, samples=n, seed=seed) for n in SIZES[:: 2 + 2 * scale.quick]
+            )
+            yield from (
+                Setting("parameters", MIDDLE, network, hidden=h, seed=seed) for h in WIDTHS[:: 1 + 2 * scale.quick]
+            )
+            yield from (Setting("graphs", family, network, samples=100, graphs=16, seed=seed) for family in trees)
+
+
+def measure(scale: Scale, path: Path, tell: Tell) -> Results:
+    """Trains what the file does not have yet."""
+    steps = scale.epochs or (100 if scale.quick else 800)
+    results: Results = {"experiment": "expressivity", "steps": steps, "points": []}
+    if path.exists():
+        results = json.loads(path.read_text())
+    done = {json.dumps(point["setting"]) for point in results["points"]}
+    listed = list(settings(scale))
+    for number, setting in enumerate(listed, start=1):
+        if json.dumps(setting.key()) in done:
+            continue
+        point = {"setting": setting.key(), **learn(setting, steps, scale.device), **machine(scale.device)}
+        results["points"].append(point)
+        write_whole(path, json.dumps(results, indent=1).encode())
+        tell(
+            f"{number}/{len(listed)} {setting.sweep}: {setting.family}, {setting.network}: {point['error']:.2f} % "
+            f"(loopy {point['loopy']:.2f} %) in {point['seconds']:.0f} s"
+        )
+    return results
+
+
+def learn(setting: Setting, steps: int, device: str) -> dict[str, Any]:
+    """The error of one network on potentials, or on graphs, that it has not seen."""
+    problem = Problem.draw(setting.family, setting.seed, 0, setting.graphs)
+    train = problem.sample(setting.samples, seed=2 * setting.seed)
+    alone = setting.graphs == 1
+    other = problem if alone else Problem.draw(setting.family, setting.seed, setting.graphs, setting.graphs)
+    test = other.sample(TESTED if alone else TESTED // 10, seed=2 * setting.seed + 1, loopy=True)
+    torch.manual_seed(setting.seed)
+    sizes = problem.states + 2, setting.hidden, problem.states, NETWORKS[setting.network]
+    network: Network
+    if setting.network == "neural tree":
+        network = NeuralTree(*sizes, "sage", dropout=0.0, relations=True).to(device)
+    else:
+        network = GNN(*sizes, "sage", dropout=0.0).to(device)
+    optimiser = torch.optim.Adam(network.parameters(), lr=0.005)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    plan, x, exact = _plan(network, problem), train.x.to(device), train.exact.to(device)
+    batch, draw = max(1, 32 // setting.graphs), torch.Generator().manual_seed(setting.seed)
+    start = time.perf_counter()
+    for _ in range(steps):
+        chosen = torch.randint(setting.samples, (batch,), generator=draw).to(device)
+        optimiser.zero_grad()
+        logits = network.run(x[:, chosen], plan)
+        loss = -(exact[:, chosen] * logits.log_softmax(-1)).sum(-1).mean()
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+    seconds = time.perf_counter() - start
+    with torch.no_grad():
+        plan = plan if alone else _plan(network, other)
+        predicted = network.run(test.x.to(device), plan).softmax(-1).cpu()
+    assert test.loopy is not None
+    uniform = torch.full_like(test.exact, 1 / problem.states)
+    return {
+        "error": total_variation(predicted, test.exact),
+        "loopy": total_variation(test.loopy, test.exact),
+        "uniform": total_variation(uniform, test.exact),
+        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "treewidth": max(problem.treewidth, other.treewidth),
+        "states": problem.states,
+        "seconds": round(seconds, 2),
+    }
+
+
+def _plan(network: Network, problem: Problem) -> Plan:
+    union = problem.union
+    if isinstance(network, NeuralTree):
+        tree = build_htree(union)
+        return network.plan(tree.edge_index, tree.kappa, tree.edge_type)
+    assert isinstance(network, GNN)
+    return network.plan(union.edge_index, union.num_nodes)
+
+
+def show(results: Results, folder: Path) -> list[str]:
+    """Error against treewidth, samples and parameters; a table of all families."""
+    figure, axes = panels(4, width=3.6, height=3.2)
+    trees = [name for name in FAMILIES if name.startswith("partial")]
+    _draw(axes[0], results, "families", lambda p: p["treewidth"], "treewidth, new potentials", trees)
+    _draw(axes[1], results, "graphs", lambda p: p["treewidth"], "treewidth, new graphs", trees)
+    _draw(axes[2], results, "samples", lambda p: p["setting"]["samples"], f"training samples, {MIDDLE}")
+    _draw(axes[3], results, "parameters", lambda p: p["parameters"], f"parameters, {MIDDLE}")
+    for each in axes[2:]:
+        each.set_xscale("log")
+    axes[0].set_ylabel("total variation to the truth in %")
+    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside upper center", ncols=4)
+    save(figure, folder, "expressivity")
+    columns = [*NETWORKS, "loopy BP", "uniform"]
+    lines = [
+        f"| tested on | graph | treewidth | states | {' | '.join(columns)} | tree − better GNN |",
+        "| --- " * (len(columns) + 5) + "|",
+    ]
+    for sweep, what in (("families", "new potentials"), ("graphs", "new graphs")):
+        for family in FAMILIES:
+            lines += _row(results, sweep, what, family)
+    text = (
+        "Mean total variation between predicted and exact marginals in per cent, mean ± standard deviation over seeds, "
+        f"each with a graph, a table and weights of its own. States of {Setting.hidden}, GraphSAGE, {LAYERS} rounds "
+        f"({2 * LAYERS} for the deeper GNN), {results['steps']:,} steps of 32 samples, the same learning rate for all; "
+        "nothing was tuned."
+    )
+    return [text, "", *lines]
+
+
+def _row(results: Results, sweep: str, what: str, family: str) -> list[str]:
+    points = [p for p in results["points"] if (p["setting"]["sweep"], p["setting"]["family"]) == (sweep, family)]
+    if not points:
+        return []
+    errors = {name: [p["error"] for p in points if p["setting"]["network"] == name] for name in NETWORKS}
+    others = [[p[kind] for p in points] for kind in ("loopy", "uniform")]
+    widths = sorted({p["treewidth"] for p in points})
+    gain = fmean(errors["neural tree"]) - min(fmean(errors["GNN"]), fmean(errors["deeper GNN"]))
+    width = str(widths[0]) if len(widths) == 1 else f"{widths[0]}–{widths[-1]}"
+    row = [_spread(values) for values in errors.values()] + [f"{fmean(values):.1f}" for values in others]
+    return [f"| {what} | {family} | {width} | {points[0]['states']} | {' | '.join(row)} | {gain:+.1f} |"]
+
+
+def _draw(axes: Any, results: Results, sweep: str, of: Any, label: str, families: list[str] | None = None) -> None:
+    """A line for every network, with bars of a standard deviation over the seeds."""
+    points = [p for p in results["points"] if p["setting"]["sweep"] == sweep]
+    points = [p for p in points if families is None or p["setting"]["family"] in families]
+    groups = {name: [p for p in points if p["setting"]["network"] == name] for name in NETWORKS}
+    for name, found in (*groups.items(), ("loopy BP", groups["neural tree"])):
+        by: dict[float, list[float]] = {}
+        for point in found:
+            by.setdefault(of(point), []).append(point["loopy" if name == "loopy BP" else "error"])
+        where = sorted(by)
+        colour, marker, style = LINES[name]
+        spreads = [stdev(by[x]) if len(by[x]) > 1 else 0.0 for x in where]
+        means = [fmean(by[x]) for x in where]
+        axes.errorbar(where, means, spreads, color=colour, marker=marker, linestyle=style, capsize=3, label=name)
+    axes.set_xlabel(label)
+    axes.set_ylim(bottom=0)
+
+
+def _spread(values: list[float]) -> str:
+    return f"{fmean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
+
+
+EXPERIMENT = Experiment(
+    "expressivity", "marginals of random Markov networks: neural tree, GNNs and loopy belief propagation", measure, show
+)

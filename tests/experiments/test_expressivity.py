@@ -1,0 +1,75 @@
+"""Learning the marginals of Markov networks: the problems are what they say, and the experiment measures and draws."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import pytest
+import torch
+
+from neuraltrees.experiments import expressivity
+from neuraltrees.experiments.experiment import Scale
+from neuraltrees.experiments.expressivity import Setting
+from neuraltrees.experiments.marginal_problems import FAMILIES, Problem, partial_k_tree, total_variation
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_have_the_treewidth_they_say(family: str) -> None:
+    for seed in range(3):
+        graph = FAMILIES[family].make(seed)
+        assert nx.is_connected(graph) and sorted(graph) == list(range(graph.number_of_nodes()))
+        width = Problem.draw(family, seed).treewidth
+        bounds = {"tree": (1, 1), "cycle": (2, 2), "grid 3 × 5": (3, 3), "grid 4 × 4": (4, 4), "scene": (3, 4)}
+        low, high = bounds.get(family, (1, int(family[8]) if family.startswith("partial") else 0))
+        assert low <= width <= high
+
+
+def test_a_k_tree_that_keeps_all_edges_has_treewidth_k() -> None:
+    graph = partial_k_tree(3, seed=0, nodes=10, kept=1.0)
+    assert graph.number_of_edges() == 3 * 10 - 6
+    assert nx.is_chordal(graph)
+
+
+def test_marginals_are_those_of_all_assignments() -> None:
+    problem = Problem.draw("cycle", seed=1)
+    assert problem.coupling.sum(0).abs().max() < 1e-12 > (problem.coupling - problem.coupling.mT).abs().max()
+    assert problem.coupling.square().mean() == pytest.approx(1)
+    samples = problem.sample(2, seed=3, loopy=True)
+    assert samples.x.shape == (14, 2, 5) and samples.loopy is not None
+    small = Problem((problem.graphs[0].subgraph(range(4)),), problem.coupling)
+    drawn = small.sample(3, seed=0)
+    theta, beta = drawn.x[..., :3].double(), drawn.x[0, :, 3].double()
+    states = torch.cartesian_prod(*[torch.arange(3)] * 4)
+    score = sum(theta[v][:, states[:, v]] for v in range(4))
+    for u, v in ((0, 1), (1, 2), (2, 3)):
+        score = score + beta.view(-1, 1) * small.coupling[states[:, u], states[:, v]]
+    joint = score.softmax(-1)  # type: ignore[union-attr]
+    for v in range(4):
+        exact = torch.stack([joint[:, states[:, v] == state].sum(-1) for state in range(3)], -1)
+        torch.testing.assert_close(drawn.exact[v].double(), exact, rtol=0, atol=1e-5)
+
+
+def test_total_variation() -> None:
+    assert total_variation(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.5, 0.5]])) == pytest.approx(50)
+
+
+@pytest.mark.parametrize("network", expressivity.NETWORKS)
+def test_networks_learn(network: str) -> None:
+    setting = Setting("families", "cycle", network, hidden=16, samples=100)
+    before, after = (expressivity.learn(setting, steps, "cpu")["error"] for steps in (1, 60))
+    assert after < 0.8 * before
+
+
+def test_the_experiment_measures_picks_up_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, told = tmp_path / "expressivity.json", list[str]()
+    scale = Scale(quick=True, epochs=2)
+    results = expressivity.measure(scale, path, told.append)
+    assert len(results["points"]) == len(told) == len(list(expressivity.settings(scale)))
+    assert {point["setting"]["sweep"] for point in results["points"]} == {"families", "samples", "parameters", "graphs"}
+    monkeypatch.setattr(expressivity, "learn", lambda *arguments: pytest.fail("done again"))
+    assert expressivity.measure(scale, path, told.append) == json.loads(path.read_text())
+    lines = expressivity.show(results, tmp_path)
+    assert any(line.startswith("| new potentials | cycle | 2 | 3 |") for line in lines)
+    assert (tmp_path / "expressivity.svg").exists() and (tmp_path / "expressivity.png").exists()
