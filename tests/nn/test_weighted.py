@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from neuraltrees.nn.dropout import Coins
 from neuraltrees.nn.gat import GAT
 from neuraltrees.nn.links import Links
 from neuraltrees.nn.maps import ScatterMap, SparseMap
@@ -61,3 +62,14 @@ def test_attention_is_the_same_whichever_way_it_is_computed(runs: int | None, re
     bound = conv.bind(links, lambda entries: SparseMap(entries, torch.float64))
     assert bound.few == (in_channels > 5)  # a state is longer than there are states
     torch.testing.assert_close(conv(h, bound), plain, rtol=0, atol=1e-12)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("dropped", [0.1, 0.25, 0.6])
+def test_a_gpu_drops_what_a_cpu_drops(dropped: float) -> None:
+    coins, here = Coins(torch.arange(7, device="cuda")), Coins(torch.arange(7))
+    h = torch.randn(50, 7, 33)
+    for each in (coins, here):
+        each.set_places(3)
+        each.go_to(5)
+    assert torch.equal(coins.drop(h.cuda(), 1, dropped).cpu(), here.drop(h, 1, dropped))

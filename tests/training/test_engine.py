@@ -110,15 +110,17 @@ def test_a_run_stops_early_and_the_others_go_on() -> None:
         assert hasty.val[run] == patient.val_curve[:end, run].max()
 
 
-def test_training_goes_on_from_a_state_as_if_never_broken() -> None:
+@pytest.mark.parametrize("divisions", [1, 3])
+def test_training_goes_on_from_a_state_as_if_never_broken(divisions: int) -> None:
     task = small_task()
     runs = small_runs(task, [0, 1])
-    whole = fit(task, SMALL, QUICK, runs)
+    training = QUICK.replace(divisions=divisions)
+    whole = fit(task, SMALL, training, runs)
     states: list[dict[str, Tensor]] = []
-    trainer = Trainer(task, SMALL, QUICK, runs)
+    trainer = Trainer(task, SMALL, training, runs)
     trainer.train(lambda epoch: states.append({name: value.clone() for name, value in trainer.state().items()}))
     assert len(states) == QUICK.epochs
-    again = Trainer(task, SMALL, QUICK, runs)
+    again = Trainer(task, SMALL, training, runs)
     again.restore(states[1])
     assert again.epochs_done == 2
     again.train()
@@ -158,6 +160,29 @@ def test_batches_are_alike_and_hold_every_graph_once() -> None:
     sizes = [sum(task.graphs[i].num_nodes for i in batch) for batch in batches]
     assert max(sizes) - min(sizes) <= 6
     assert len(divide(task, 100)) == 30
+
+
+def test_every_division_holds_every_graph_once_and_is_another() -> None:
+    task = small_task(30)
+    found = [divide(task, 4, number) for number in range(3)]
+    for batches in found:
+        assert sorted(number for batch in batches for number in batch) == list(range(30))
+        assert {len(batch) for batch in batches} <= {7, 8}
+        sizes = [sum(task.graphs[i].num_nodes for i in batch) for batch in batches]
+        assert max(sizes) - min(sizes) <= 10
+    assert found[0] == divide(task, 4) != found[1] != found[2] != found[0]
+
+
+def test_divisions_take_turns() -> None:
+    task = small_task()
+    trainer = Trainer(task, SMALL, QUICK.replace(divisions=2), small_runs(task, [0]))
+    seen: list[int] = []
+    trainer._step = lambda batch: seen.append(  # type: ignore[method-assign]
+        next(i for i, division in enumerate(trainer.divisions) if any(batch is each for each in division))
+    )
+    for epoch in range(3):
+        trainer.run_epoch(epoch)
+    assert seen == [0] * 3 + [1] * 3 + [0] * 3
 
 
 def test_merging_equal_states_can_be_turned_off() -> None:
