@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import networkx as nx
 import pytest
 import torch
 
 from neuraltrees.datasets import SyntheticScenes
 from neuraltrees.experiments import posterior_gap
+from neuraltrees.experiments.gap_page import gap_page
 from neuraltrees.experiments.posterior_gap import Protocol
+from neuraltrees.experiments.statistics import mean_std
+from neuraltrees.graph import Graph
 
 TINY = Protocol((20, 30), (0.0, 1.0), (20, 1.0), (10, 15), 2, 8, ((1, 0.01), (2, 0.01)), 8)
 
@@ -55,3 +60,27 @@ def test_what_is_done_is_not_done_again(results: Path, monkeypatch: pytest.Monke
     assert path.read_bytes() == before
     with pytest.raises(SystemExit, match="to hold this protocol; got another"):
         posterior_gap.measure(TINY, "sage", path, "cpu", {}, lambda line: None)
+
+
+def test_what_the_page_says_of_the_posterior(results: Path, tmp_path: Path) -> None:
+    content = json.loads((results / "results" / "posterior-gap-sage-full.json").read_text())
+    lines = gap_page(content, content, [content | {"note": "Four exploring runs."}], tmp_path)
+    for point in content["points"]:
+        assert any(mean_std(point["test"]) in line for line in lines)
+    assert sum(line.startswith("| 20 | ") for line in lines) == 1, "among the numbers of scenes"
+    assert "Four exploring runs." in "\n".join(lines)
+    assert (tmp_path / "posterior-gap.svg").read_text().lstrip().startswith("<?xml")
+
+
+@pytest.mark.parametrize("together", [1, 7])
+def test_scenes_may_be_joined_before_training(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    protocol = replace(TINY, most_batches=45 // together)
+    monkeypatch.setattr(posterior_gap, "MANY", 10)
+    pool = posterior_gap.make_pool((20, 1.0), protocol, {})
+    assert len(pool.task.graphs) == -(-45 // (45 // protocol.most_batches))
+    scenes = SyntheticScenes(45, 1.0)
+    assert torch.equal(pool.task.y, torch.cat([scene.y for scene in scenes]))
+    assert torch.equal(pool.task.node_type, torch.cat([scene.node_type for scene in scenes]))
+    edges = nx.disjoint_union_all(Graph.from_data(scene).to_networkx() for scene in scenes).edges
+    joined = nx.disjoint_union_all(Graph.from_data(graph).to_networkx() for graph in pool.task.graphs).edges
+    assert set(map(frozenset, joined)) == set(map(frozenset, edges))
