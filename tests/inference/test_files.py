@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import neuraltrees as nt
 from neuraltrees.inference import MarkovNetwork, read_bif, read_evidence, read_uai
@@ -294,3 +298,27 @@ def test_bif_that_is_no_text_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"network \xff\xfe {")
     with pytest.raises(nt.ParseError, match="expected text in UTF-8, got byte 8 that is none"):
         read_bif(path)
+
+
+DAMAGED = {
+    "uai": (UAI, read_uai),
+    "bayes": (BAYES, read_uai),
+    "bif": (BIF, read_bif),
+    "evid": ("2 3 1 0 2", read_evidence),
+}
+
+
+@pytest.mark.parametrize(("content", "read"), DAMAGED.values(), ids=DAMAGED)
+@given(data=st.data())
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_damaged_file_is_read_or_refused_in_our_words(
+    content: str, read: Callable[[Path], object], tmp_path: Path, data: st.DataObject
+) -> None:
+    for _ in range(data.draw(st.integers(1, 3))):
+        begin = data.draw(st.integers(0, len(content)))
+        end = data.draw(st.integers(begin, min(len(content), begin + 5)))
+        new = data.draw(st.text('0123456789 -.,;(){}[]|"eE\n_/*ab', max_size=4))
+        content = content[:begin] + new + content[end:]
+    path = write(tmp_path, content, "damaged")
+    with suppress(nt.ParseError):
+        read(path)

@@ -1,8 +1,8 @@
 """Exact inference on the same decompositions: Markov networks and the junction-tree algorithm."""
 
+from neuraltrees.inference.answer import Answer as Answer
 from neuraltrees.inference.bayesian import BayesianNetwork as BayesianNetwork
 from neuraltrees.inference.bif import read_bif as read_bif
-from neuraltrees.inference.junction_tree import Answer as Answer
 from neuraltrees.inference.junction_tree import JunctionTree as JunctionTree
 from neuraltrees.inference.junction_tree import infer as infer
 from neuraltrees.inference.loopy import loopy_marginals as loopy_marginals

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from neuraltrees.decomposition import TreeDecomposition
 from neuraltrees.decomposition.decompose import check_at_least
-from neuraltrees.errors import InputError, ModelTooLargeError, ZeroProbabilityError
+from neuraltrees.errors import InputError, ModelTooLargeError
+from neuraltrees.inference.answer import Answer, check_possible
 from neuraltrees.inference.bayesian import BayesianNetwork
 from neuraltrees.inference.choice import Method, choose_decomposition, num_states
 from neuraltrees.inference.markov import (
@@ -27,7 +28,6 @@ from neuraltrees.inference.markov import (
 from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise, sum_out_residual
 from neuraltrees.inference.plan import Plan, make_plan
 from neuraltrees.inference.sampling import draw, trace
-from neuraltrees.inference.tables import spread
 
 FLOATS = (torch.float32, torch.float64)
 
@@ -208,53 +208,6 @@ class JunctionTree:
         return observed, tables, like, batch
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Answer:
-    """What `JunctionTree.run` found: the distribution of every variable, an observed one's on its state alone.
-
-    `probabilities` are the joint distributions of the tree's own cliques, from which those of the model's cliques are
-    summed when they are first asked for.
-
-    Shapes: log_partition :math:`(*B)`, marginal v :math:`(*B, d_v)`, clique marginal k as table k of the model
-    """
-
-    tree: JunctionTree
-    evidence: dict[int, int]
-    log_partition: Tensor
-    marginals: list[Tensor]
-    probabilities: list[Tensor]
-
-    @property
-    def batch(self) -> torch.Size:
-        return self.log_partition.shape
-
-    def __repr__(self) -> str:
-        return f"Answer({self.tree!r}, batch={tuple(self.batch)})"
-
-    @cached_property
-    def clique_marginals(self) -> list[Tensor]:
-        """The joint distribution of every clique of the model; zero where it contradicts the evidence."""
-        found = [self.log_partition.new_ones(self.batch.numel())] * len(self.tree.cliques)
-        for clique, table in zip(self.tree.plan.cliques, self.probabilities, strict=True):
-            for k, joint in spread(clique.table, table.view(*clique.table.shape, table.shape[-1]), "potential"):
-                found[k] = joint
-        return [
-            self._whole(clique, joint.movedim(-1, 0)) for clique, joint in zip(self.tree.cliques, found, strict=True)
-        ]
-
-    def _whole(self, clique: tuple[int, ...], joint: Tensor) -> Tensor:
-        """The joint distribution of the variables that were not observed as one of them all."""
-        cardinalities = self.tree.cardinalities
-        joint = joint.reshape((*self.batch, *(cardinalities[v] for v in clique if v not in self.evidence)))
-        for axis, variable in enumerate(clique):
-            if variable in self.evidence:
-                place = len(self.batch) + axis
-                after = cardinalities[variable] - 1 - self.evidence[variable]
-                padding = [0, 0] * (joint.dim() - place) + [self.evidence[variable], after]
-                joint = torch.nn.functional.pad(joint.unsqueeze(place), padding)
-        return joint
-
-
 def infer(model: MarkovNetwork | BayesianNetwork, evidence: Evidence | None = None) -> Answer:
     """The log partition function and all marginals of a model.
 
@@ -274,18 +227,3 @@ def default_memory_limit() -> int:
 def check_size(entries: float, size: int, limit: int, width: int) -> None:
     if entries * size > limit:
         raise ModelTooLargeError(entries * size, limit, width)
-
-
-def check_possible(total: Tensor, batch: torch.Size) -> None:
-    """Raises an error if a partition function is zero or no number."""
-    values = total.detach()
-    if bool(torch.isfinite(values).all()):
-        return
-    wrong = (~torch.isfinite(values)).nonzero()[0, 0]
-    where = f" in entry {int(wrong)} of the batch" if batch else ""
-    if float(values[wrong]) == -torch.inf:
-        raise ZeroProbabilityError(
-            f"Expected evidence of positive probability; the potentials and the evidence give every assignment the "
-            f"probability 0{where}. Check the evidence, or the zeros of the tables."
-        )
-    raise InputError(f"Expected log-potentials below +inf; got nan or +inf{where}. Check the tables.")

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuraltrees.inference.plan import Kind, Sum, Term
+from neuraltrees.inference.sums import Kind, Sum, Term
 
 # Below this many entries an allocation costs little.
 LARGE = 2**14
