@@ -103,19 +103,22 @@ def measure_pyagrum(path: Path) -> dict[str, float]:
     rival = bayesian_network(model) if bayesian else markov_network(model)
     engine_type = gum.LazyPropagation if bayesian else gum.ShaferShenoyMRFInference
 
-    def whole() -> list[np.ndarray]:
+    found: list[np.ndarray] = []
+
+    def whole() -> None:
         engine = engine_type(rival)
         engine.setNumberOfThreads(1)
         engine.setEvidence(evidence)
         engine.makeInference()
-        return [engine.posterior(v).toarray() for v in range(model.num_variables)]
+        found[:] = [engine.posterior(v).toarray() for v in range(model.num_variables)]
 
     taken = shortest(whole)
     network = model.to_markov() if bayesian else model
     ours = JunctionTree.of(network, evidence).run(network.log_potentials).marginals
-    found = whole() if taken < 2 else None
-    error = 0.0 if found is None else max(abs(a.numpy() - b).max() for a, b in zip(ours, found, strict=True))
-    return {"seconds": taken, "error": float(error)}
+    worst = max(abs(a.numpy() - b).max() for a, b in zip(ours, found, strict=True))
+    if not worst < 1e-6:
+        sys.exit(f"wrong by {worst:.1g}")
+    return {"seconds": taken}
 
 
 def measure_memory(path: Path) -> dict[str, float]:
