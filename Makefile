@@ -35,9 +35,10 @@ format: .venv/requirements  ## rewrite the Python files in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/core  ## measure the core and training against their rivals
+bench: .venv/core  ## measure the core, training and inference against their rivals
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/inference.py
 
 clean:  ## remove what was built
 	rm -rf .venv build neuraltrees-demo neuraltrees-runs neuraltrees-tuning neuraltrees-results

@@ -8,6 +8,7 @@ from typing import Any
 
 from neuraltrees.experiments.figures import LOOKS, line, panels, save
 from neuraltrees.experiments.statistics import mean_std, paired, percent
+from neuraltrees.experiments.table1 import CONVS
 
 NAMES = {"neural-tree": "neural tree", "gnn": "GNN"}
 COMMAND = "python -m neuraltrees.experiments.posterior_gap --out docs/results"
@@ -129,8 +130,9 @@ def _large(listed: Sequence[dict[str, Any]]) -> list[str]:
     if not listed:
         return []
     lines = [
-        "| network | rounds | dropout | scenes a step | steps | runs | posterior | test | to posterior | best epoch |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| network | convolution | rounds | dropout | scenes a step | steps | runs | posterior | test "
+        "| to posterior | best epoch |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for results in listed:
         protocol = results["protocol"]
@@ -138,7 +140,7 @@ def _large(listed: Sequence[dict[str, Any]]) -> list[str]:
             rounds = results["tuning"][point["model"]]["best"]["layers"]
             test, best = percent(point["test"]), percent(point["posterior"])
             last = -(-protocol["steps"] // protocol["most_batches"])
-            row = [NAMES[point["model"]], str(rounds), f"{protocol['dropout']:g}"]
+            row = [NAMES[point["model"]], CONVS[results["conv"]], str(rounds), f"{protocol['dropout']:g}"]
             row += [f"{point['scenes'] // protocol['most_batches']}", f"{protocol['steps']:,}", str(len(point["test"]))]
             row += [f"{best:.1f}", f"{test:.1f}", f"{test - best:+.1f}"]
             lines.append(f"| {' | '.join(row)} | {max(point['best_epoch'])} of {last} |")
@@ -148,7 +150,8 @@ def _large(listed: Sequence[dict[str, Any]]) -> list[str]:
         "",
         " ".join(["100,000 training scenes, separate weights for every edge type of the H-tree, on a CPU.", *notes]),
         "",
-        f"    {COMMAND} --protocol large     # and large-batches, large-batches-plain",
+        f"    {COMMAND} --models neural-tree --protocol large     # and large-batches, large-batches-plain",
+        f"    {COMMAND} --models neural-tree --protocol large-sum --conv gin",
         "",
         *lines,
     ]

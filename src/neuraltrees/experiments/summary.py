@@ -48,14 +48,12 @@ def write_results(docs: Path) -> None:
     missing = [name for name in EXPERIMENTS if name not in found]
     if missing:
         lines += [f"Not run: {', '.join(missing)}.", ""]
-    gaps = {
-        path.stem.removeprefix("posterior-gap-sage-"): json.loads(path.read_text())
-        for path in sorted((docs / "results").glob("posterior-gap-sage-*.json"))
-    }
-    if {"full", "coupling"} <= gaps.keys():
-        large = [content for name, content in gaps.items() if name.startswith("large")]
+    gaps = {path.stem: json.loads(path.read_text()) for path in sorted((docs / "results").glob("posterior-gap-*.json"))}
+    main = [gaps.get(f"posterior-gap-sage-{name}") for name in ("full", "coupling")]
+    if main[0] and main[1]:
+        large = [content for name, content in gaps.items() if "-large" in name]
         lines += ["## How far from the best possible", ""]
-        lines += gap_page(gaps["full"], gaps["coupling"], large, docs / "images")
+        lines += gap_page(main[0], main[1], large, docs / "images")
     # Pages that are made for a folder of their own point to figures beside them.
     page = "\n".join(lines).replace("](hyperparameters-", "](images/hyperparameters-")
     write_whole(docs / "results.md", f"{page.rstrip()}\n".encode())
