@@ -7,7 +7,7 @@ import sys
 import typer
 from rich.markup import escape
 
-from neuraltrees.cli import decompose, demo, htree, infer, predict, reproduce, train, tune
+from neuraltrees.cli import bench, decompose, demo, htree, infer, predict, reproduce, train, tune
 from neuraltrees.cli.terminal import errors
 from neuraltrees.errors import NeuralTreesError
 
@@ -28,6 +28,7 @@ app.command("reproduce")(reproduce.reproduce)
 app.command("decompose")(decompose.decompose_file)
 app.command("htree")(htree.htree_of_file)
 app.command("infer")(infer.infer)
+app.command("bench")(bench.bench)
 
 
 @app.callback(invoke_without_command=True)
