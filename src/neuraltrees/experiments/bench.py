@@ -58,7 +58,7 @@ def paces(seed: int = 0) -> Iterator[Pace]:
     task = Task(list(scenes), scenes.labels).scaled((3, 4, 5)).with_trees()
     sizes = [graph.num_nodes for graph in graphs]
     runs = [Run(seed + i, random_graph_split(sizes, seed=seed + i)) for i in range(RUNS)]
-    network, training = NetworkSpec(hidden=64), TrainingSpec(epochs=9, batches=4, every_class=False)
+    network, training = NetworkSpec(hidden=64), TrainingSpec(epochs=10_000, batches=4, every_class=False)
     together = Trainer(task, network, training, runs)
     alone = [Trainer(task, network, training, [run]) for run in runs]
     for each in (together, *alone):
