@@ -129,7 +129,7 @@ def treewidth_matters_on_cora(results: All) -> Verdict:
     verdict = "confirmed" if flat and grows else "refuted"
     if flat != grows:
         verdict = "in part: " + (
-            "flat where it says, but not 1 to 3 points on Cora" if flat else "it matters elsewhere too"
+            "flat where it says; no significant gain of 1 to 3 points on Cora" if flat else "it matters elsewhere too"
         )
     shown = ", ".join(f"{CITATIONS[dataset]} {gain}" for dataset, gain in gains.items())
     return Verdict(verdict, f"k = {ks[-1]} against k = {ks[0]}: {shown}.")

@@ -60,7 +60,7 @@ class Setting:
 
 def settings(scale: Scale) -> Iterator[Setting]:
     """All trainings, one question after another."""
-    seeds = range(scale.runs or (1 if scale.quick else 3))
+    seeds = range(scale.runs or (1 if scale.quick else 2))
     families = ("cycle", MIDDLE) if scale.quick else tuple(FAMILIES)
     trees = ("partial 2-tree",) if scale.quick else tuple(name for name in FAMILIES if name.startswith("partial"))
     for seed in seeds:
@@ -177,15 +177,49 @@ def show(results: Results, folder: Path) -> list[str]:
         f"({2 * LAYERS} for the deeper GNN), {results['steps']:,} steps of 32 samples, the same learning rate for all; "
         "nothing was tuned."
     )
-    return [text, "", *lines]
+    return [text, "", *_where(results), "", *lines]
+
+
+def _where(results: Results) -> list[str]:
+    """Where the neural tree is ahead, and where not."""
+    ahead: dict[str, list[str]] = {"both GNNs": [], "loopy belief propagation": [], "neither": []}
+    for sweep, what in (("families", ""), ("graphs", " (new graphs)")):
+        for family in FAMILIES:
+            errors, loopy, _ = _errors(results, sweep, family)
+            if not loopy:
+                continue
+            mean = {name: fmean(values) for name, values in errors.items()}
+            won = [
+                name
+                for name, limit in (
+                    ("both GNNs", min(mean["GNN"], mean["deeper GNN"])),
+                    ("loopy belief propagation", fmean(loopy)),
+                )
+                if mean["neural tree"] < limit
+            ]
+            for name in won or ["neither"]:
+                ahead[name].append(f"{family}{what}")
+    return [
+        "Where the neural tree has the smaller mean error: "
+        + "; ".join(
+            f"against {name}: {', '.join(found) or 'nowhere'}" for name, found in ahead.items() if name != "neither"
+        )
+        + f". Behind both: {', '.join(ahead['neither']) or 'nowhere'}."
+    ]
+
+
+def _errors(results: Results, sweep: str, family: str) -> tuple[dict[str, list[float]], list[float], list[float]]:
+    """The errors of every network, of loopy belief propagation and of uniform answers."""
+    points = [p for p in results["points"] if (p["setting"]["sweep"], p["setting"]["family"]) == (sweep, family)]
+    errors = {name: [p["error"] for p in points if p["setting"]["network"] == name] for name in NETWORKS}
+    return errors, [p["loopy"] for p in points], [p["uniform"] for p in points]
 
 
 def _row(results: Results, sweep: str, what: str, family: str) -> list[str]:
     points = [p for p in results["points"] if (p["setting"]["sweep"], p["setting"]["family"]) == (sweep, family)]
     if not points:
         return []
-    errors = {name: [p["error"] for p in points if p["setting"]["network"] == name] for name in NETWORKS}
-    others = [[p[kind] for p in points] for kind in ("loopy", "uniform")]
+    errors, *others = _errors(results, sweep, family)
     widths = sorted({p["treewidth"] for p in points})
     gain = fmean(errors["neural tree"]) - min(fmean(errors["GNN"]), fmean(errors["deeper GNN"]))
     width = str(widths[0]) if len(widths) == 1 else f"{widths[0]}–{widths[-1]}"

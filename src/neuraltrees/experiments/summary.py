@@ -65,8 +65,8 @@ def _command(name: str, content: Results) -> str:
 
 
 def _devices(content: Results) -> list[str]:
-    cells: list[dict[str, Any]] = content.get("cells", [content])
-    return list(dict.fromkeys(cell["device"] for cell in cells if "device" in cell))
+    parts: list[dict[str, Any]] = content.get("cells") or content.get("points") or [content]
+    return list(dict.fromkeys(part["device"] for part in parts if "device" in part))
 
 
 def _how(content: Results) -> str:
@@ -79,9 +79,10 @@ def _how(content: Results) -> str:
         words.append(f"{' or '.join(map(str, runs))} runs a cell, at most {epochs:,} epochs")
     if _devices(content):
         words.append(f"on {' and '.join(_devices(content))}")
-    if cells:
-        words.append(f"{sum(cell['seconds'] for cell in cells) / 60:.0f} minutes of training")
+    if trained := cells or content.get("points"):
+        words.append(f"{sum(part['seconds'] for part in trained) / 60:.0f} minutes of training")
     text = ", ".join(words) + "." if words else ""
+    text = text[:1].upper() + text[1:]
     return f"{text} {content.get('note', '')}".strip()
 
 
