@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import torch
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from neuraltrees.datasets import CitationNetwork, StanfordSceneGraphs, random_node_split
 from neuraltrees.decomposition import sample_bounded_treewidth
@@ -119,6 +120,9 @@ def show_preparing(results: Results, folder: Path) -> list[str]:
             each.set_xlabel("treewidth bound k")
             each.set_ylabel(f"ms for {kind}")
             each.set_yscale("log")
+            each.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            each.yaxis.set_major_formatter("{x:g}")
+            each.yaxis.set_minor_formatter(NullFormatter())
         lines += [
             f"| {name} | {row['k']} | {1000 * row['sampling']:.2f} ms | {1000 * row['building']:.2f} ms |"
             for row in (rows[0], rows[-1])
