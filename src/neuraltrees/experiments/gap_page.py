@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from neuraltrees.experiments.figures import LOOKS, line, panels, save
+from neuraltrees.experiments.posterior_gap import batches_for
 from neuraltrees.experiments.statistics import mean_std, paired, percent
 from neuraltrees.experiments.table1 import CONVS
 
@@ -139,9 +140,10 @@ def _large(listed: Sequence[dict[str, Any]]) -> list[str]:
         for point in results["points"]:
             rounds = results["tuning"][point["model"]]["best"]["layers"]
             test, best = percent(point["test"]), percent(point["posterior"])
-            last = -(-protocol["steps"] // protocol["most_batches"])
+            batches = batches_for(point["scenes"], protocol["most_batches"])
+            last = -(-protocol["steps"] // batches)
             row = [NAMES[point["model"]], CONVS[results["conv"]], str(rounds), f"{protocol['dropout']:g}"]
-            row += [f"{point['scenes'] // protocol['most_batches']}", f"{protocol['steps']:,}", str(len(point["test"]))]
+            row += [f"{point['scenes'] // batches}", f"{protocol['steps']:,}", str(len(point["test"]))]
             row += [f"{best:.1f}", f"{test:.1f}", f"{test - best:+.1f}"]
             lines.append(f"| {' | '.join(row)} | {max(point['best_epoch'])} of {last} |")
     notes = [results["note"] for results in listed if "note" in results]

@@ -201,7 +201,7 @@ def train(
     tell: Tell,
 ) -> Fitted:
     """One training by the protocol: so many steps, and the learning rate halved four times on the way."""
-    batches = min(protocol.most_batches, max(4, train_scenes // 32))
+    batches = batches_for(train_scenes, protocol.most_batches)
     epochs = math.ceil(protocol.steps / batches)
     training = TrainingSpec(
         epochs=epochs,
@@ -218,6 +218,11 @@ def train(
             tell(f"  {network.model}, epoch {epoch.number} of {epochs}: validation {percent(epoch.val.tolist()):.1f} %")
 
     return fit(pool.task, network, training, runs, device, on_epoch)
+
+
+def batches_for(train_scenes: int, most: int) -> int:
+    """Steps an epoch: about 32 training scenes in each, but at least 4 steps and at most so many."""
+    return min(most, max(4, train_scenes // 32))
 
 
 def tuned(
