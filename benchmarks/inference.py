@@ -2,6 +2,7 @@
 
 .venv/bin/python benchmarks/inference.py --pgmpy-python /path/to/a/venv/bin/python    # everything
 .venv/bin/python benchmarks/inference.py --only batch memory
+.venv/bin/python benchmarks/inference.py --only gpu    # on a machine that has one
 
 Times run from a parsed model to the marginals of all variables as arrays: choosing a decomposition, planning and both
 passes here; making the engine, setting the evidence, inference and all posteriors there. Every model runs in a process
@@ -300,14 +301,51 @@ def memory(data: Path, _: Path | None) -> list[Row]:
     return [Row(what, f"{worst:.2f} ×", "≤ 4 ×", worst <= 4)]
 
 
-BENCHMARKS: dict[str, Callable[[Path, Path | None], list[Row]]] = {"models": models, "batch": batch, "memory": memory}
+def gpu(_: Path, __: Path | None) -> list[Row]:
+    """Batches on a GPU against one CPU thread, after the answers and the gradients were found equal."""
+    if not torch.cuda.is_available():
+        raise SystemExit("Expected a CUDA device for the benchmark gpu; got none.")
+    rows = []
+    for k, dtype in ((2, torch.float64), (2, torch.float32), (4, torch.float64), (4, torch.float32)):
+        model = random_markov_network(scene_graph(29, k), 4, batch=1000, dtype=dtype)
+        tree = JunctionTree.of(model)
+        here = [table.clone().requires_grad_() for table in model.log_potentials]
+        there = [table.cuda().requires_grad_() for table in model.log_potentials]
+        answers = tree.run(here), tree.run(there)
+        for answer in answers:
+            answer.log_partition.sum().backward()
+        error = max(
+            float((a - b.cpu()).abs().max()) for a, b in zip(*(each.marginals for each in answers), strict=True)
+        )
+        slope = max(float((a.grad - b.grad.cpu()).abs().max()) for a, b in zip(here, there, strict=True))
+        tables = [table.detach() for table in there]
+
+        def run(tree: JunctionTree = tree, tables: list[torch.Tensor] = tables) -> None:
+            tree.run(tables)
+            torch.cuda.synchronize()
+
+        slow = shortest(lambda model=model, tree=tree: tree.run(model.log_potentials))
+        quick = shortest(run)
+        what = (
+            f"1,000 potentials, treewidth {k + 1}, {str(dtype)[6:]} on {torch.cuda.get_device_name()}: "
+            f"{quick * 1e3:.1f} ms, {slow * 1e3:.1f} ms on a CPU thread; marginals differ by {error:.0e}, gradients by {slope:.0e}"
+        )
+        rows.append(Row(what, f"{slow / quick:.1f} ×", "–", error < 1e-4 and slope < 1e-3))
+    return rows
+
+
+BENCHMARKS: dict[str, Callable[[Path, Path | None], list[Row]]] = {
+    "models": models,
+    "batch": batch,
+    "memory": memory,
+    "gpu": gpu,
+}
+DEFAULT = ["models", "batch", "memory", *(["gpu"] if torch.cuda.is_available() else [])]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS), help="which benchmarks to run"
-    )
+    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=DEFAULT, help="which benchmarks to run")
     parser.add_argument("--data-root", type=Path, default=os.environ.get("NEURALTREES_DATA"), help="the shared data")
     parser.add_argument("--pgmpy-python", type=Path, help="the Python of an environment that has pgmpy")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
@@ -315,7 +353,7 @@ def main() -> None:
     if arguments.measure:
         print(json.dumps(MEASURES[arguments.measure[0]](Path(arguments.measure[1]))))
         return
-    if arguments.data_root is None:
+    if arguments.data_root is None and {"models", "memory"} & set(arguments.only):
         parser.error("the benchmarks read the shared data: pass --data-root DIR or set NEURALTREES_DATA")
     versions = f"Python {platform.python_version()}, torch {torch.__version__}, neuraltrees {nt.__version__}"
     table = Table(title=f"{os.cpu_count()} cores ({platform.machine()}), one thread, {versions}")
@@ -323,7 +361,7 @@ def main() -> None:
         table.add_column(column)
     failed = False
     for name in arguments.only:
-        for row in BENCHMARKS[name](Path(arguments.data_root), arguments.pgmpy_python):
+        for row in BENCHMARKS[name](Path(arguments.data_root or "."), arguments.pgmpy_python):
             console.print(f"{row.what}: [bold]{row.measured}[/] (bar {row.bar})", highlight=False, soft_wrap=True)
             table.add_row(row.what, row.measured, row.bar, "" if row.bar == "–" else "met" if row.met else "MISSED")
             failed |= not row.met
