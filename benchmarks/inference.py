@@ -328,7 +328,8 @@ def gpu(_: Path, __: Path | None) -> list[Row]:
         quick = shortest(run)
         what = (
             f"1,000 potentials, treewidth {k + 1}, {str(dtype)[6:]} on {torch.cuda.get_device_name()}: "
-            f"{quick * 1e3:.1f} ms, {slow * 1e3:.1f} ms on a CPU thread; marginals differ by {error:.0e}, gradients by {slope:.0e}"
+            f"{quick * 1e3:.1f} ms, {slow * 1e3:.1f} ms on a CPU thread; "
+            f"marginals differ by {error:.0e}, gradients by {slope:.0e}"
         )
         rows.append(Row(what, f"{slow / quick:.1f} ×", "–", error < 1e-4 and slope < 1e-3))
     return rows
