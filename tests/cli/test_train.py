@@ -90,7 +90,13 @@ def test_a_killed_training_goes_on_to_the_same_numbers(tmp_path: Path, capsys: p
 
 def test_an_interrupt_is_one_word(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "neuraltrees", "train", *SMALL, "--epochs", "100000", "--checkpoint-every", "0"]
-    process = subprocess.Popen([*command, "--out", str(tmp_path / "run")], stderr=subprocess.PIPE, text=True)
+    before = signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # a shell's background job ignores it, and so would its children
+    try:
+        process = subprocess.Popen([*command, "--out", str(tmp_path / "run")], stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
     deadline = time.monotonic() + 120
     while not (tmp_path / "run" / "checkpoint.safetensors").exists():
         assert process.poll() is None and time.monotonic() < deadline
