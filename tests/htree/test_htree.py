@@ -504,6 +504,7 @@ def test_too_large_is_found_on_every_thread(threads: int) -> None:
 def test_control_c_ends_the_nesting_of_one_bag() -> None:
     script = """
 import signal, threading, neuraltrees as nt, networkx as nx
+signal.signal(signal.SIGINT, signal.default_int_handler)
 graph = nt.Graph.from_networkx(nx.complement(nx.Graph([(2 * i, 2 * i + 1) for i in range(20)])))
 nt.build_htree(nt.Graph([[0], [1]]))
 threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
