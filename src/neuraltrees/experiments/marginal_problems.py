@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import networkx as nx
 import torch
@@ -64,10 +65,7 @@ FAMILIES: dict[str, Family] = {
     "grid 3 × 5": Family(lambda seed: nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 5)), 3),
     "grid 4 × 4": Family(lambda seed: nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 4)), 2),
     "scene": Family(scene_like, 4),
-    **{
-        f"partial {k}-tree": Family(lambda seed, k=k: partial_k_tree(k, seed), 2)  # type: ignore[misc]
-        for k in range(1, 6)
-    },
+    **{f"partial {k}-tree": Family(partial(partial_k_tree, k), 2) for k in range(1, 6)},
 }
 
 
@@ -126,7 +124,8 @@ class Problem:
             degree = graph.edge_index[0].bincount(minlength=graph.num_nodes).double() / 4
             constant = torch.stack([beta.expand(graph.num_nodes, -1), degree.view(-1, 1).expand(-1, count)], -1)
             features.append(torch.cat([theta, constant], -1))
-        return Samples(*(torch.cat(each).float() if each else None for each in (features, exact, approximate)))  # type: ignore[arg-type]
+        found = torch.cat(approximate).float() if loopy else None
+        return Samples(torch.cat(features).float(), torch.cat(exact).float(), found)
 
     def _model(self, graph: Graph, theta: Tensor, beta: Tensor) -> MarkovNetwork:
         source, target = graph.edge_index
