@@ -72,7 +72,7 @@ def show_data(results: Results, folder: Path) -> list[str]:
             difference = paired(of[best][number], of[None][number])
             what = "all" if nodes is None else str(nodes)
             lines.append(f"| {NETWORKS[dataset]} | {conv.upper()} | {what} | {' | '.join(row)} | {difference} |")
-    for each in axes[:: len(NETWORKS)]:
+    for each in axes[:: -(-len(axes) // rows)]:
         each.set_ylabel("test accuracy in %")
     figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside upper center", ncols=4)
     save(figure, folder, "citation-data")
