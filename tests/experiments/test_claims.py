@@ -115,7 +115,12 @@ def test_times(train: float, verdict: str) -> None:
         for conv in CONVS
         for model in ("gnn", "neural-tree")
     ]
-    assert claims.trains_slower({"train-time": {"rows": rows, "device": "abacus"}}).verdict == verdict
+    points = [{"rows": rows, "device": "abacus"}]
+    assert claims.trains_slower({"train-time": {"points": points}}).verdict == verdict
+    points.append({"rows": [row | {"train": 1.0} for row in rows], "device": "slide rule"})
+    found = claims.trains_slower({"train-time": {"points": points}})
+    assert found.verdict == "depends on the implementation", "it has to hold on every device"
+    assert f"abacus: train GCN {train:.1f} ×" in found.evidence and "slide rule: train GCN 1.0 ×" in found.evidence
     rows = [{"dataset": "Cora", "k": k, "sampling": 1.0, "building": growth} for k, growth in ((1, 1.0), (10, 8.0))]
     assert claims.sampling_is_flat({"compute-time": {"rows": rows}}).verdict == "confirmed"
     rows[-1]["building"] = 1.0

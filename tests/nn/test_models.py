@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -10,6 +12,7 @@ from torch_geometric.nn import GCNConv, GraphConv, SAGEConv
 import neuraltrees as nt
 from neuraltrees.nn import GNN, NeuralTree
 from neuraltrees.nn.leaves import lift_to_leaves, pool_leaves
+from neuraltrees.nn.links import Links
 
 GOLDEN = nt.Graph([[0, 0, 1, 2, 2, 3], [1, 2, 3, 3, 4, 4]])
 TREE = nt.build_htree(GOLDEN)
@@ -96,6 +99,38 @@ def test_runs_at_once_equal_runs_one_by_one(conv: str) -> None:
     assert result.shape == (5, 3, 4)
 
 
+def test_a_residual_round_of_sage_has_the_identity_added_to_its_own_weights() -> None:
+    residual = NeuralTree(6, 8, 4, num_layers=4, conv="sage", residual=True).eval()
+    plain = NeuralTree(6, 8, 4, num_layers=4, conv="sage").eval()
+    plain.load_state_dict(residual.state_dict())
+    x = torch.randn(5, 6)
+    before = plain(x, TREE.edge_index, TREE.kappa)
+    with torch.no_grad():
+        for conv in plain.convs[1:]:
+            conv.own.weight += torch.eye(8)
+    expected = plain(x, TREE.edge_index, TREE.kappa)
+    torch.testing.assert_close(residual(x, TREE.edge_index, TREE.kappa), expected)
+    assert not torch.allclose(before, expected)
+
+
+def test_rounds_are_residual_where_sizes_agree() -> None:
+    assert NeuralTree(6, 8, 4, num_layers=4, conv="gat", residual=True).residual == [False, True, True, False]
+    assert GNN(6, 8, 8, num_layers=3, conv="gcn", readout=False, residual=True).residual == [False, True, True]
+    assert GNN(6, 8, 4, num_layers=3, conv=GraphConv, readout=False, residual=True).residual == [False, True, False]
+    assert not any(NeuralTree(6, 8, 4).residual)
+
+
+def test_residual_rounds_on_a_graph() -> None:
+    model = GNN(6, 8, 4, num_layers=2, conv="gcn", residual=True).eval()
+    x = torch.randn(5, 6)
+    links = Links.of_edges(GOLDEN.edge_index, 5)
+    first, second = (partial(conv, bound=conv.bind(links)) for conv in model.convs)
+    state = first(x).relu()
+    expected = model.readout((second(state) + state).relu(), None)
+    torch.testing.assert_close(model(x, GOLDEN.edge_index), expected)
+    torch.testing.assert_close(model.run(x, model.plan(GOLDEN.edge_index, 5)), expected)
+
+
 def test_a_readout_for_each_type() -> None:
     model = GNN(6, 8, {"room": 2, "object": 3}, num_layers=1, conv="gcn").eval()
     x, kind = torch.randn(5, 6), torch.tensor([0, 1, 1, 0, 1])
@@ -126,7 +161,7 @@ def test_sparse_features_are_never_made_dense() -> None:
 
 @CONVS
 def test_export_with_sizes_that_vary(conv: str) -> None:
-    model = NeuralTree(6, 8, 4, num_layers=2, conv=conv).eval()
+    model = NeuralTree(6, 8, 4, num_layers=3, conv=conv, residual=True).eval()
     nodes, edges, size = (torch.export.Dim(name, min=2) for name in ("nodes", "edges", "size"))
     exported = torch.export.export(
         model,

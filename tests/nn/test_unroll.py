@@ -56,14 +56,16 @@ def outputs(model: NeuralTree, x: Tensor, tree: nt.HTree, merge: bool = True) ->
     layers=st.integers(1, 4),
     runs=st.sampled_from([None, 2]),
     relations=st.booleans(),
+    residual=st.booleans(),
     merge=st.booleans(),
 )
 def test_a_plan_equals_the_plain_formulation(
-    conv: str, graph: nt.Graph, layers: int, runs: int | None, relations: bool, merge: bool
+    conv: str, graph: nt.Graph, layers: int, runs: int | None, relations: bool, residual: bool, merge: bool
 ) -> None:
     torch.manual_seed(0)
     tree = nt.build_htree(graph)
-    model = NeuralTree(3, 4, 5, layers, conv, 0.0, heads=2, runs=runs, relations=relations).double()
+    options = {"heads": 2, "runs": runs, "relations": relations, "residual": residual}
+    model = NeuralTree(3, 4, 5, layers, conv, 0.0, **options).double()
     if tree.num_nodes < 2:
         model.eval()  # batch norm of a single state has no variance
     x = torch.randn(graph.num_nodes, *([] if runs is None else [runs]), 3, dtype=torch.float64)

@@ -51,6 +51,7 @@ class Protocol:
         grid: rounds and learning rates that both networks are tuned over.
         hidden: size of the states.
         relations: separate weights of the neural tree for root-root, upward and downward messages.
+        residual: each state before a round is added to the one after it, in both networks.
         dropout: share of the states dropped in training.
         most_batches: steps an epoch, at most; there are at least 4, and about 32 training scenes in a batch.
         tf32: whether products are rounded on a GPU.
@@ -65,13 +66,20 @@ class Protocol:
     grid: tuple[tuple[int, float], ...] = tuple((layers, lr) for layers in (2, 3, 4, 6) for lr in (0.002, 0.005))
     hidden: int = 128
     relations: bool = False
+    residual: bool = False
     most_batches: int = 64
     dropout: float = 0.1
     tf32: bool = False
 
     def network(self, model: ModelName, conv: ConvName, layers: int) -> NetworkSpec:
         return NetworkSpec(
-            model=model, conv=conv, hidden=self.hidden, layers=layers, dropout=self.dropout, relations=self.relations
+            model=model,
+            conv=conv,
+            hidden=self.hidden,
+            layers=layers,
+            dropout=self.dropout,
+            relations=self.relations,
+            residual=self.residual,
         )
 
     def settings(self) -> list[tuple[int, float]]:
@@ -96,6 +104,11 @@ LARGE = Protocol(
 LARGE_SUM = replace(LARGE, grid=((5, 0.004),), dropout=0.0)
 LARGE_BATCHES = replace(LARGE, steps=6144, most_batches=512)
 LARGE_BATCHES_PLAIN = replace(LARGE_BATCHES, steps=5120, dropout=0.0)
+# Residual rounds let more of them be trained; so many steps want a GPU, and few batches, each of which is captured.
+LARGE_RESIDUAL = replace(LARGE, steps=25_600, grid=((12, 0.003),), residual=True, most_batches=256, tf32=True)
+LARGER_RESIDUAL = replace(
+    LARGE_RESIDUAL, sizes=(300_000,), middle=(300_000, 1.0), held_out=(1000, 4000), steps=40_960, most_batches=512
+)
 # Small enough for a CPU: what grows with the coupling shows before the networks are at their best.
 COUPLING = Protocol((1000,), (0.0, 1.0, 3.0), (1000, 1.0), (300, 600), 10, 1200, ((6, 0.005),), 32)
 QUICK = Protocol((100, 300), (0.0, 1.0), (300, 1.0), (100, 200), 3, 600, ((4, 0.005),), 64)
@@ -107,6 +120,8 @@ PROTOCOLS = {
     "large-sum": LARGE_SUM,
     "large-batches": LARGE_BATCHES,
     "large-batches-plain": LARGE_BATCHES_PLAIN,
+    "large-residual": LARGE_RESIDUAL,
+    "larger-residual": LARGER_RESIDUAL,
 }
 
 
@@ -253,7 +268,9 @@ def measure(
     """Runs what is missing in the JSON file and returns all of it."""
     about = json.loads(json.dumps({"protocol": asdict(protocol), "conv": conv}))
     results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else dict(about)
-    if any(results.get(name) != value for name, value in about.items()):
+    # What the file does not know is younger than the file, which had what is now the default.
+    had = json.loads(json.dumps(asdict(Protocol()))) | results["protocol"]
+    if (had, results["conv"]) != (about["protocol"], conv):
         raise SystemExit(f"Expected {path} to hold this protocol; got another. Choose another --out.")
     results.setdefault("tuning", {})
     points = results.setdefault("points", [])

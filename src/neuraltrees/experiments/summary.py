@@ -79,7 +79,7 @@ def _how(content: Results) -> str:
         words.append(f"{' or '.join(map(str, runs))} runs a cell, at most {epochs:,} epochs")
     if _devices(content):
         words.append(f"on {' and '.join(_devices(content))}")
-    if trained := cells or content.get("points"):
+    if trained := [part for part in cells or content.get("points", []) if "seconds" in part]:
         words.append(f"{sum(part['seconds'] for part in trained) / 60:.0f} minutes of training")
     text = ", ".join(words) + "." if words else ""
     text = text[:1].upper() + text[1:]

@@ -35,7 +35,10 @@ PRINTED = {  # seconds an epoch on a Quadro P4000: training GNN, training tree, 
 
 
 def measure_training(scale: Scale, path: Path, tell: Tell) -> Results:
-    """One run of each network with the paper's hyper-parameters: the best of several epochs, and of several tests."""
+    """One run of each network with the paper's hyper-parameters: the best of several epochs, and of several tests.
+
+    The file keeps the times of every device that was measured, the newest for each.
+    """
     scenes = StanfordSceneGraphs(scale.data_root)
     task = Task(list(scenes), scenes.labels).with_trees()
     run = Run(0, random_node_split(task.num_nodes))
@@ -53,36 +56,48 @@ def measure_training(scale: Scale, path: Path, tell: Tell) -> Results:
             test = min(_seconds(trainer.evaluate, scale.device) for _ in range(epochs))
             rows.append({"conv": conv, "model": model, "train": whole - test, "test": test})
             tell(f"{conv}, {model}: {1000 * (whole - test):.1f} ms to train an epoch, {1000 * test:.1f} ms to test")
-    results: Results = {"experiment": "train-time", "rows": rows, **machine(scale.device)}
+    measured = {"rows": rows, **machine(scale.device)}
+    before = json.loads(path.read_text())["points"] if path.exists() else []
+    others = [point for point in before if point["device"] != measured["device"]]
+    results: Results = {"experiment": "train-time", "points": [*others, measured]}
     write_whole(path, json.dumps(results, indent=1).encode())
     return results
 
 
 def show_training(results: Results, folder: Path) -> list[str]:
-    times = {(row["conv"], row["model"]): row for row in results["rows"]}
-    lines = [
-        "| convolution | train, GNN | train, tree | ratio (paper) | test, GNN | test, tree | ratio (paper) |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for conv, title in CONVS.items():
-        gnn, tree = times[conv, "gnn"], times[conv, "neural-tree"]
-        printed = PRINTED[conv]
-        row = []
-        for kind, (slow, quick) in (("train", (printed[1], printed[0])), ("test", (printed[3], printed[2]))):
-            ratio = tree[kind] / gnn[kind]
-            row += [f"{1000 * each[kind]:.1f} ms" for each in (gnn, tree)]
-            row.append(f"{ratio:.1f} × ({slow / quick:.1f} ×)")
-        lines.append(f"| {title} | {' | '.join(row)} |")
-    figure, (axes,) = panels(1, width=5.5)
-    for place, (model, name) in enumerate((("gnn", "GNN"), ("neural-tree", "neural tree"))):
-        heights = [1000 * times[conv, model]["train"] for conv in CONVS]
-        where = [number + 0.4 * place - 0.2 for number in range(len(CONVS))]
-        axes.bar(where, heights, 0.38, label=name, color=("#0072b2", "#d55e00")[place], hatch=("", "//")[place])
-    axes.set_xticks(range(len(CONVS)), list(CONVS.values()))
-    axes.set_ylabel("ms to train an epoch")
-    axes.legend(frameon=False)
+    points = results["points"]
+    figure, axes = panels(len(points), width=4.6)
+    lines = []
+    for each, point in zip(axes, points, strict=True):
+        times = {(row["conv"], row["model"]): row for row in point["rows"]}
+        lines += [
+            f"On {point['device']}, one run, the paper's hyper-parameters:",
+            "",
+            "| convolution | train, GNN | train, tree | ratio (paper) | test, GNN | test, tree | ratio (paper) |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
+            *(_row(title, times[conv, "gnn"], times[conv, "neural-tree"], conv) for conv, title in CONVS.items()),
+            "",
+        ]
+        for place, (model, name) in enumerate((("gnn", "GNN"), ("neural-tree", "neural tree"))):
+            heights = [1000 * times[conv, model]["train"] for conv in CONVS]
+            where = [number + 0.4 * place - 0.2 for number in range(len(CONVS))]
+            each.bar(where, heights, 0.38, label=name, color=("#0072b2", "#d55e00")[place], hatch=("", "//")[place])
+        each.set_xticks(range(len(CONVS)), list(CONVS.values()))
+        each.set_ylabel("ms to train an epoch")
+        each.set_title(point["device"], fontsize=10)
+    axes[0].legend(frameon=False)
     save(figure, folder, "train-time")
-    return [*lines, "", f"On {results['device']}, one run, the paper's hyper-parameters."]
+    return lines[:-1]
+
+
+def _row(title: str, gnn: dict[str, float], tree: dict[str, float], conv: str) -> str:
+    """A line of the table: times of both networks, and their ratio beside the paper's."""
+    printed = PRINTED[conv]
+    row = []
+    for kind, (slow, quick) in (("train", (printed[1], printed[0])), ("test", (printed[3], printed[2]))):
+        row += [f"{1000 * each[kind]:.1f} ms" for each in (gnn, tree)]
+        row.append(f"{tree[kind] / gnn[kind]:.1f} × ({slow / quick:.1f} ×)")
+    return f"| {title} | {' | '.join(row)} |"
 
 
 def measure_preparing(scale: Scale, path: Path, tell: Tell) -> Results:

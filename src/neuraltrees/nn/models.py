@@ -41,6 +41,7 @@ class Plan:
         states: how many states are computed in every round.
         num_nodes: number of graph nodes.
         lift: kappa, where features have to be copied to the leaves first, for convolutions that are not ours.
+        own: from the states before each round to the same after it, for residual rounds; None where they are the same.
     """
 
     rounds: tuple[Any, ...]
@@ -49,6 +50,7 @@ class Plan:
     states: tuple[int, ...]
     num_nodes: int | None = None
     lift: Tensor | None = None
+    own: tuple[Map | None, ...] = ()
 
     def __repr__(self) -> str:
         return f"Plan(states={self.states})"
@@ -67,6 +69,8 @@ class Network(nn.Module):
         readout: a linear layer per node type after the last round; if false, the last round maps to the classes itself.
         heads: heads of GAT, concatenated in all rounds but the last, which averages them.
         relations: separate weights for messages of every edge type: root-root, child → parent, parent → child.
+        residual: adds its own state before a round to each state after it, wherever both have the same size. Networks
+            of many rounds train much better so.
         runs: train this many independent networks at once; states then have the shape (N, R, F).
     """
 
@@ -84,6 +88,7 @@ class Network(nn.Module):
         readout: bool = True,
         heads: int = 6,
         relations: bool = False,
+        residual: bool = False,
         runs: int | None = None,
     ) -> None:
         super().__init__()
@@ -123,6 +128,8 @@ class Network(nn.Module):
                 self.convs.append(GAT(size, out, runs, kinds, heads=heads, concat=concat, dropout=dropout))
             else:
                 self.convs.append(CONVS[conv](size, out, runs, kinds))
+        widths = [hidden_channels * repeat] * (num_layers - 1) + [last]
+        self.residual = [residual and i > 0 and sizes[i] == widths[i] for i in range(num_layers)]
         norms = num_layers - 1 if conv == "gin" else 0
         self.norms = nn.ModuleList(RunBatchNorm(hidden_channels, runs) for _ in range(norms))
         self.drops = nn.ModuleList(Dropout(dropout) for _ in range(num_layers if readout else num_layers - 1))
@@ -154,8 +161,11 @@ class Network(nn.Module):
         start = x if plan.lift is None else lift_to_leaves(cast(Tensor, x), plan.lift)
         h: Tensor = self.convs[0](start, plan.rounds[0])
         for i, bound in enumerate(plan.rounds[1:]):
-            h = self.norms[i](h, plan.copies[i]) if self.norms else h
-            h = self.convs[i + 1](self.drops[i](self.activation(h)), bound)
+            before = self.activation(self.norms[i](h, plan.copies[i]) if self.norms else h)
+            h = self.convs[i + 1](self.drops[i](before), bound)
+            if self.residual[i + 1]:
+                own = plan.own[i + 1]
+                h = h + (before if own is None else own(before))
         h = h if plan.pool is None else plan.pool(h)
         return h if self.readout is None else self.readout(self.drops[-1](self.activation(h)), node_type)
 
@@ -170,7 +180,7 @@ class Network(nn.Module):
     def _on_edges(self, edge_index: Tensor, num_nodes: int, relation: Tensor | None, make: MakeMap) -> Plan:
         links = Links.of_edges(edge_index, num_nodes, self._relation(relation), self._dtype)
         rounds = tuple(cast(Convolution, conv).bind(links, make) for conv in self.convs)
-        return Plan(rounds, (None,) * len(rounds), None, (num_nodes,) * len(rounds))
+        return Plan(rounds, (None,) * len(rounds), None, (num_nodes,) * len(rounds), own=tuple(None for _ in rounds))
 
     def _relation(self, edge_type: Tensor | None) -> Tensor | None:
         if self.relations and edge_type is None:
@@ -253,13 +263,18 @@ class NeuralTree(Network):
             keep_all=len(self.norms) > 0,  # their statistics are over all tree nodes
         )
         make, last = self._sparse_map(), cast(Convolution, self.convs[-1])
+        pools = [unrolled.pool if conv is last and last.pools else None for conv in self.convs]
         rounds = [
-            cast(Convolution, conv).bind(links, make, unrolled.pool if conv is last and last.pools else None)
-            for conv, links in zip(self.convs, unrolled.rounds, strict=True)
+            cast(Convolution, conv).bind(links, make, pool)
+            for conv, links, pool in zip(self.convs, unrolled.rounds, pools, strict=True)
         ]
+        own = tuple(
+            make(links.selves() if pool is None else pool @ links.selves()) if residual else None
+            for links, pool, residual in zip(unrolled.rounds, pools, self.residual, strict=True)
+        )
         copies = tuple(each.to(next(self.parameters())) for each in unrolled.copies)
         pool = None if last.pools else make(unrolled.pool)
-        return Plan(tuple(rounds), copies, pool, unrolled.states, num_nodes)
+        return Plan(tuple(rounds), copies, pool, unrolled.states, num_nodes, own=own)
 
 
 class GNN(Network):

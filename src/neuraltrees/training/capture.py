@@ -8,16 +8,14 @@ import torch
 
 
 class Replay:
-    """Calls work by its name: on a CPU as it is; on a GPU a few times to warm up, then as a captured graph.
+    """Calls work by its name: on a CPU as it is; on a GPU once to warm up, then as a captured graph.
 
     The work must read and write the same tensors every time, and decide nothing in Python that may change.
     """
 
-    warm_up = 3
-
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self.calls: dict[Hashable, int] = {}
+        self.warm: set[Hashable] = set()
         self.graphs: dict[Hashable, torch.cuda.CUDAGraph] = {}
         self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
         self.pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
@@ -29,8 +27,8 @@ class Replay:
         if name in self.graphs:
             self.graphs[name].replay()
             return
-        self.calls[name] = self.calls.get(name, 0) + 1
-        if self.calls[name] <= self.warm_up:
+        if name not in self.warm:
+            self.warm.add(name)
             self.stream.wait_stream(torch.cuda.current_stream(self.device))
             with torch.cuda.stream(self.stream):
                 work()

@@ -68,6 +68,7 @@ class NetworkSpec(Spec):
     heads: int = option(6, "Heads of GAT.", ge=1)
     readout: bool = option(True, "A linear layer per node type after the last round.")
     relations: bool = option(False, "Separate weights for root-root, upward and downward messages.")
+    residual: bool = option(False, "Add each state before a round to the one after it; for many rounds.")
     merge: bool = option(True, "Compute equal states of an H-tree once; dropout is then shared by them.")
 
     def build(self, in_channels: int, classes: dict[str, int], runs: int | None = None) -> Network:
@@ -85,6 +86,7 @@ class NetworkSpec(Spec):
             readout=self.readout,
             heads=self.heads,
             relations=self.relations and self.model == "neural-tree",
+            residual=self.residual,
             runs=runs,
         )
 
