@@ -24,7 +24,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.datasets import Split, SyntheticScenes
-from neuraltrees.experiments.cells import Tell
+from neuraltrees.experiments.cells import Tell, machine
 from neuraltrees.experiments.own_features import from_own_features
 from neuraltrees.experiments.statistics import percent
 from neuraltrees.files import write_whole
@@ -107,7 +107,7 @@ LARGE_BATCHES_PLAIN = replace(LARGE_BATCHES, steps=5120, dropout=0.0)
 # Residual rounds let more of them be trained; so many steps want a GPU, and few batches, each of which is captured.
 LARGE_RESIDUAL = replace(LARGE, steps=25_600, grid=((12, 0.003),), residual=True, most_batches=256, tf32=True)
 LARGER_RESIDUAL = replace(
-    LARGE_RESIDUAL, sizes=(300_000,), middle=(300_000, 1.0), held_out=(1000, 4000), steps=40_960, most_batches=512
+    LARGE_RESIDUAL, sizes=(300_000,), middle=(300_000, 1.0), held_out=(1000, 4000), steps=30_720, most_batches=512
 )
 # Small enough for a CPU: what grows with the coupling shows before the networks are at their best.
 COUPLING = Protocol((1000,), (0.0, 1.0, 3.0), (1000, 1.0), (300, 600), 10, 1200, ((6, 0.005),), 32)
@@ -301,7 +301,7 @@ def measure(
                     "posterior": [float(pool.by_posterior[nodes].double().mean()) for nodes in tests],
                     "own_features": [float(pool.by_features[nodes].double().mean()) for nodes in tests],
                     "seconds": fitted.seconds,
-                    "device": device,
+                    **machine(device),
                 }
             )
             write_whole(path, json.dumps(results, indent=1).encode())
@@ -313,7 +313,7 @@ def measure(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="folder of the JSON file")
+    parser.add_argument("--out", type=Path, help="folder of the JSON file")
     parser.add_argument("--conv", default="sage", choices=["gcn", "sage", "gat", "gin"])
     parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
     parser.add_argument("--device", default="cpu")
@@ -323,6 +323,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.prepare and not arguments.prepared:
         parser.error("--prepare needs --prepared FILE to write to")
+    if not arguments.prepare and not arguments.out:
+        parser.error("--out FOLDER is needed, for the JSON file")
     protocol = PROTOCOLS[arguments.protocol]
     if arguments.prepare:
         everything: dict[str, Tensor] = {}

@@ -270,7 +270,7 @@ class Trainer:
             for number in order.tolist():
                 self._replay(("step", division, number), partial(self._step, self.divisions[division][number]))
             self.network.eval()
-            self._replay("evaluate", self._finish_epoch)
+            self._replay("finish", self._finish_epoch)
 
     def _step(self, batch: Portion) -> None:
         self.optimiser.zero_grad()
@@ -286,9 +286,12 @@ class Trainer:
         self.coins.go_to(self.coins.step + 1)
         self.running_loss += losses.detach().sum(0)
 
-    @torch.no_grad()
     def evaluate(self) -> None:
         """Finds out which nodes every run labels right."""
+        self._replay("evaluate", self._evaluate)
+
+    @torch.no_grad()
+    def _evaluate(self) -> None:
         for batch in self.portions:
             best = self.network.run(batch.x, batch.plan, batch.node_type).max(-1)
             self.correct[batch.nodes] = (best.indices == batch.y.view(-1, 1)).to(self.correct)
@@ -297,7 +300,7 @@ class Trainer:
     @torch.no_grad()
     def _finish_epoch(self) -> None:
         self.diverged.zero_()
-        self.evaluate()
+        self._evaluate()
         val, test = ((self.correct * mask).sum(0) / mask.sum(0) for mask in (self.val_mask, self.test_mask))
         going = ~self._stopped()
         loss = self.running_loss / self.train_mask.sum(0)
