@@ -90,9 +90,9 @@ def run_cells(
 def machine(device: str) -> dict[str, Any]:
     """What a result was made on."""
     cuda = torch.device(device).type == "cuda"
-    name = (
-        torch.cuda.get_device_name(device) if cuda else f"CPU ({platform.machine()}, {torch.get_num_threads()} threads)"
-    )
+    threads = torch.get_num_threads()
+    cpu = f"CPU ({platform.machine()}, {threads} thread{'s' if threads > 1 else ''})"
+    name = torch.cuda.get_device_name(device) if cuda else cpu
     versions = {"neuraltrees": __version__, "torch": torch.__version__, "python": platform.python_version()}
     return {"device": name, "versions": versions}
 

@@ -106,13 +106,23 @@ def crosses_on_pubmed_alone(results: All) -> Verdict:
         ends[dataset, conv] = differences[None].sign()
         crossings[dataset, conv] = any(difference.sign() > 0 for difference in differences.values())
         parts.append(f"{name} {differences[None]}")
-    above = all(sign > 0 for (dataset, _), sign in ends.items() if dataset == "pubmed")
-    below = not any(crossed for (dataset, _), crossed in crossings.items() if dataset != "pubmed")
-    verdict = "confirmed" if above and below else "refuted"
-    if above != below:
-        verdict = f"in part: {'PubMed ends above' if above else 'not above on PubMed'}; " + (
-            "CiteSeer and Cora do not cross" if below else "CiteSeer or Cora cross"
-        )
+    above = {conv.upper(): sign > 0 for (dataset, conv), sign in ends.items() if dataset == "pubmed"}
+    crossed = [
+        f"{CITATIONS[dataset]}, {conv.upper()}"
+        for (dataset, conv), crosses in crossings.items()
+        if dataset != "pubmed" and crosses
+    ]
+    if all(above.values()) and not crossed:
+        verdict = "confirmed"
+    elif crossed and not any(above.values()):
+        verdict = "refuted"
+    else:
+        with_, without = ([conv for conv, holds in above.items() if holds == wanted] for wanted in (True, False))
+        ends_above = "above on PubMed" if with_ else "not above on PubMed"
+        if with_ and without:
+            ends_above += f" with {', '.join(with_)}, not with {', '.join(without)}"
+        elsewhere = f"crosses on {'; '.join(crossed)}" if crossed else "does not cross on CiteSeer and Cora"
+        verdict = f"in part: {ends_above}; {elsewhere}"
     return Verdict(verdict, "Tree − GNN with all remaining nodes: " + "; ".join(parts) + ".")
 
 

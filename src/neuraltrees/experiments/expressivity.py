@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from neuraltrees.errors import InputError
 from neuraltrees.experiments.cells import Tell, machine
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
 from neuraltrees.experiments.figures import LOOKS, MORE, panels, save
@@ -24,7 +25,7 @@ from neuraltrees.htree import build_htree
 from neuraltrees.nn import GNN, NeuralTree
 from neuraltrees.nn.models import Network, Plan
 
-LAYERS = 8
+LAYERS = 12
 NETWORKS = {"neural tree": LAYERS, "GNN": LAYERS, "deeper GNN": 2 * LAYERS}
 LINES = {"neural tree": LOOKS["neural tree"], "GNN": LOOKS["GNN"], "deeper GNN": MORE[2], "loopy BP": MORE[4]}
 MIDDLE = "partial 3-tree"
@@ -50,7 +51,7 @@ class Setting:
     family: str
     network: str
     hidden: int = 32
-    samples: int = 1000
+    samples: int = 3000
     graphs: int = 1
     seed: int = 0
 
@@ -77,10 +78,13 @@ def settings(scale: Scale) -> Iterator[Setting]:
 
 def measure(scale: Scale, path: Path, tell: Tell) -> Results:
     """Trains what the file does not have yet."""
-    steps = scale.epochs or (100 if scale.quick else 800)
-    results: Results = {"experiment": "expressivity", "steps": steps, "points": []}
+    steps = scale.epochs or (100 if scale.quick else 2000)
+    about = {"steps": steps, "rounds": LAYERS, "residual": True}
+    results: Results = {"experiment": "expressivity", **about, "points": []}
     if path.exists():
         results = json.loads(path.read_text())
+        if any(results.get(name) != value for name, value in about.items()):
+            raise InputError(f"Expected {path} to hold trainings of {about}; got others. Choose another --out.")
     done = {json.dumps(point["setting"]) for point in results["points"]}
     listed = list(settings(scale))
     for number, setting in enumerate(listed, start=1):
@@ -107,9 +111,9 @@ def learn(setting: Setting, steps: int, device: str) -> dict[str, Any]:
     sizes = problem.states + 2, setting.hidden, problem.states, NETWORKS[setting.network]
     network: Network
     if setting.network == "neural tree":
-        network = NeuralTree(*sizes, "sage", dropout=0.0, relations=True).to(device)
+        network = NeuralTree(*sizes, "sage", dropout=0.0, relations=True, residual=True).to(device)
     else:
-        network = GNN(*sizes, "sage", dropout=0.0).to(device)
+        network = GNN(*sizes, "sage", dropout=0.0, residual=True).to(device)
     optimiser = torch.optim.Adam(network.parameters(), lr=0.005)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     plan, x, exact = _plan(network, problem), train.x.to(device), train.exact.to(device)
@@ -171,11 +175,12 @@ def show(results: Results, folder: Path) -> list[str]:
     for sweep, what in (("families", "new potentials"), ("graphs", "new graphs")):
         for family in FAMILIES:
             lines += _row(results, sweep, what, family)
+    rounds, kind = results["rounds"], "residual " if results["residual"] else ""
     text = (
         "Mean total variation between predicted and exact marginals in per cent, mean ± standard deviation over seeds, "
-        f"each with a graph, a table and weights of its own. States of {Setting.hidden}, GraphSAGE, {LAYERS} rounds "
-        f"({2 * LAYERS} for the deeper GNN), {results['steps']:,} steps of 32 samples, the same learning rate for all; "
-        "nothing was tuned."
+        f"each with a graph, a table and weights of its own. States of {Setting.hidden}, GraphSAGE, {rounds} {kind}rounds "
+        f"({2 * rounds} for the deeper GNN), {results['steps']:,} steps of 32 samples, the same learning rate for all; "
+        "nothing was tuned for one of them alone."
     )
     return [text, "", *_where(results), "", *lines]
 

@@ -127,14 +127,10 @@ def _devices(results: dict[str, Any]) -> str:
 
 
 def _large(listed: Sequence[dict[str, Any]]) -> list[str]:
-    """What very many scenes bring."""
+    """What very many scenes bring, the farthest from the posterior first."""
     if not listed:
         return []
-    lines = [
-        "| network | convolution | rounds | dropout | scenes a step | steps | runs | posterior | test "
-        "| to posterior | best epoch |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     for results in listed:
         protocol = results["protocol"]
         for point in results["points"]:
@@ -142,18 +138,24 @@ def _large(listed: Sequence[dict[str, Any]]) -> list[str]:
             test, best = percent(point["test"]), percent(point["posterior"])
             batches = batches_for(point["scenes"], protocol["most_batches"])
             last = -(-protocol["steps"] // batches)
-            row = [NAMES[point["model"]], CONVS[results["conv"]], str(rounds), f"{protocol['dropout']:g}"]
-            row += [f"{point['scenes'] // batches}", f"{protocol['steps']:,}", str(len(point["test"]))]
-            row += [f"{best:.1f}", f"{test:.1f}", f"{test - best:+.1f}"]
-            lines.append(f"| {' | '.join(row)} | {max(point['best_epoch'])} of {last} |")
+            row = [f"{point['scenes']:,}", NAMES[point["model"]], CONVS[results["conv"]]]
+            row += [f"{rounds}{', residual' if protocol.get('residual') else ''}", f"{protocol['dropout']:g}"]
+            row += [f"{point['scenes'] // batches}", f"{protocol['steps']:,}", f"{protocol['held_out'][1]:,}"]
+            row += [f"{best:.1f}", f"{test:.1f}", f"{test - best:+.1f}", f"{max(point['best_epoch'])} of {last}"]
+            rows.append((test - best, f"| {' | '.join([*row, point['device']])} |"))
     notes = [results["note"] for results in listed if "note" in results]
     return [
         "### Very many scenes",
         "",
-        " ".join(["100,000 training scenes, separate weights for every edge type of the H-tree, on a CPU.", *notes]),
+        " ".join(["One run each; the neural tree has separate weights for every edge type.", *notes]),
         "",
+        f"    {COMMAND} --protocol larger-residual --device cuda",
+        f"    {COMMAND} --models neural-tree --protocol large-residual --device cuda",
         f"    {COMMAND} --models neural-tree --protocol large     # and large-batches, large-batches-plain",
         f"    {COMMAND} --models neural-tree --protocol large-sum --conv gin",
         "",
-        *lines,
+        "| scenes | network | convolution | rounds | dropout | scenes a step | steps | test scenes | posterior | test "
+        "| to posterior | best epoch | device |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        *(row for _, row in sorted(rows)),
     ]
