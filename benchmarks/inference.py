@@ -315,7 +315,8 @@ def gpu(_: Path, __: Path | None) -> list[Row]:
         for answer in answers:
             answer.log_partition.sum().backward()
         error = max(
-            float((a - b.cpu()).abs().max()) for a, b in zip(*(each.marginals for each in answers), strict=True)
+            float((a - b.cpu()).detach().abs().max())
+            for a, b in zip(*(each.marginals for each in answers), strict=True)
         )
         slope = max(float((a.grad - b.grad.cpu()).abs().max()) for a, b in zip(here, there, strict=True))
         tables = [table.detach() for table in there]
