@@ -9,7 +9,7 @@ import pytest
 
 import neuraltrees as nt
 from neuraltrees.cli import main
-from neuraltrees.experiments import cells, table1
+from neuraltrees.experiments import cells, table1, times
 from neuraltrees.experiments.cells import Cell, accuracies, run_cells
 from neuraltrees.experiments.experiment import Scale
 from neuraltrees.experiments.registry import EXPERIMENTS
@@ -119,3 +119,17 @@ def test_what_is_counted_and_timed(
     if name == "dataset-statistics":
         assert "| Cora | 2,708 (2,708) | 5,278 (5,429) | 7 (7) | 1,433 |" in output
         assert "treewidth 1 to 13, mean 2.75" in output
+
+
+def test_times_are_kept_for_every_device(tmp_path: Path, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "train-time.json"
+    monkeypatch.setattr(times, "_seconds", lambda work, device: 3.0 if "run_epoch" in str(work) else 1.0)
+    for device in ("abacus", "slide rule", "abacus"):
+        monkeypatch.setattr(times, "machine", lambda _, device=device: {"device": device})
+        results = times.measure_training(Scale(quick=True, data_root=str(data_root)), path, lambda line: None)
+    assert json.loads(path.read_text()) == results
+    assert [point["device"] for point in results["points"]] == ["slide rule", "abacus"]
+    assert all((row["train"], row["test"]) == (2.0, 1.0) for point in results["points"] for row in point["rows"])
+    lines = times.show_training(results, tmp_path)
+    assert sum(line.startswith("| GIN | 2000.0 ms | 2000.0 ms | 1.0 × (4.4 ×) |") for line in lines) == 2
+    assert (tmp_path / "train-time.svg").exists()

@@ -178,9 +178,9 @@ def show(results: Results, folder: Path) -> list[str]:
     rounds, kind = results["rounds"], "residual " if results["residual"] else ""
     text = (
         "Mean total variation between predicted and exact marginals in per cent, mean ± standard deviation over seeds, "
-        f"each with a graph, a table and weights of its own. States of {Setting.hidden}, GraphSAGE, {rounds} {kind}"
-        f"rounds ({2 * rounds} for the deeper GNN), {results['steps']:,} steps of 32 samples, the same learning rate for "
-        "all; nothing was tuned for one of them alone."
+        f"each with a graph, a table and weights of its own. GraphSAGE with states of {Setting.hidden}, {rounds} {kind}"
+        f"rounds ({2 * rounds} for the deeper GNN), {results['steps']:,} steps of 32 samples, the same learning rate; "
+        "nothing was tuned for one of them alone."
     )
     return [text, "", *_where(results), "", *lines]
 
