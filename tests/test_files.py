@@ -110,8 +110,9 @@ def test_old_file_is_there_until_the_new_one_is_whole(tmp_path: Path, monkeypatc
 
 
 def test_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nowhere"):
+    with pytest.raises(FileNotFoundError) as caught:
         write_whole(tmp_path / "nowhere" / "file", b"text")
+    assert caught.value.filename == str(tmp_path / "nowhere" / "file")
     with pytest.raises(FileNotFoundError, match="nowhere"):
         read_whole(tmp_path / "nowhere" / "file")
 

@@ -49,9 +49,10 @@ class ModelTooLargeError(NeuralTreesError, MemoryError):
         self.needed = needed
         self.limit = limit
         self.width = width
+        size = f"{needed:,.0f}" if needed < 1e30 else "more than 10^30"
         super().__init__(
             f"Expected clique tables of at most {limit:,} bytes; this model, decomposed to width {width}, needs "
-            f"{needed:,.0f} bytes. Observe more variables, use a smaller batch or float32, or raise memory_limit."
+            f"{size} bytes. Observe more variables, use a smaller batch or float32, or raise memory_limit."
         )
 
     def __reduce__(self) -> tuple[type[ModelTooLargeError], tuple[float, int, int]]:

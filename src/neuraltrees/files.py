@@ -30,6 +30,15 @@ def read_whole(path: PathLike) -> bytes:
     return packed
 
 
+def check_folder(path: PathLike) -> None:
+    """Raises `InputError` unless a file could be written there: long work should not end in an error."""
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"Expected a file to write to; got the folder {path}.")
+    if not path.parent.is_dir():
+        raise InputError(f"Expected a file in a folder that is there; got {path}. Make the folder first.")
+
+
 def write_whole(path: PathLike, content: bytes) -> None:
     """Writes beside the target and moves it into place, so that a crash leaves the old file; packs `.gz` and `.xz`."""
     target = Path(path).resolve()
@@ -42,7 +51,10 @@ def write_whole(path: PathLike, content: bytes) -> None:
         target.write_bytes(content)  # a device or a pipe has no old content to keep
         return
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

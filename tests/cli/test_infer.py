@@ -78,6 +78,7 @@ BAD = {
     "malformed": (["{broken}"], "broken.uai: line 2: expected the number of variables"),
     "other evidence": (["{model}", "--evidence", "{other}"], "Expected evidence on variables between 0 and 1; got 7."),
     "impossible": (["{zero}"], "Expected evidence of positive probability"),
+    "endless limit": (["{model}", "--memory-limit", "inf"], "Expected memory_limit in bytes, from 0 to 2^63; got inf."),
     "too large": (["{model}", "--memory-limit", "0.00000001"], "Expected clique tables of at most 10 bytes"),
 }
 
@@ -97,6 +98,16 @@ def test_bad_input_is_one_line_and_code_2(
     assert errors.startswith("Error: ") and errors.count("\n") == 1
     assert message in errors
     assert out.read_text() == "precious"
+
+
+def test_where_nothing_can_be_written_nothing_is_computed(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neuraltrees.inference.JunctionTree.of", lambda *_: pytest.fail("computed"))
+    for out, message in ((tmp_path / "nowhere" / "out", "Make the folder first."), (tmp_path, "got the folder")):
+        code, output, errors = run(capsys, model, "--out", out)
+        assert (code, output) == (2, "")
+        assert message in errors
 
 
 def test_impossible_evidence_has_a_partition_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,3 +88,14 @@ def test_single_precision_samples_and_assignments() -> None:
     assert tree.sample(model.log_potentials, 3).dtype == torch.int64
     assignment, score = tree.map(model.log_potentials)
     assert model.log_score(assignment).item() == pytest.approx(score.item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("cardinality", [1, 2])
+def test_a_batch_that_leaves_nothing_to_find(cardinality: int) -> None:
+    model = random_markov_network(nt.Graph([[0, 1], [1, 2]]), cardinality, batch=(2, 3))
+    tree = JunctionTree.of(model, {} if cardinality == 1 else {0: 0, 1: 1, 2: 0})
+    assignment, score = tree.map(model.log_potentials)
+    assert assignment.shape == (2, 3, 3)
+    assert assignment[1, 2].tolist() == ([0, 0, 0] if cardinality == 1 else [0, 1, 0])
+    torch.testing.assert_close(score, model.log_score(assignment))
+    assert tree.sample(model.log_potentials, 4).tolist() == [assignment.tolist()] * 4

@@ -155,9 +155,9 @@ def test_evidence_with_and_without_the_number_of_samples(
     ("content", "message"),
     [
         ("", "line 1: expected the number of observed variables, got the end of the file."),
-        ("2 3 1", "line 1: expected 2 pairs of a variable and a state, got 1."),
-        ("1\n2\n3 1", "line 2: expected 2 pairs of a variable and a state, got 1."),
-        ("2\n1 3 1\n1 3 0", "line 1: expected 2 pairs of a variable and a state, got 3."),
+        ("2 3 1", "line 1: expected 4 words, a variable and a state 2 times, got 2."),
+        ("1\n2\n3 1", "line 2: expected 4 words, a variable and a state 2 times, got 2."),
+        ("2\n1 3 1\n1 3 0", "line 1: expected 4 words, a variable and a state 2 times, got 6."),
         ("2\n3 1\n3 1", "line 3: expected each variable once, got 3 twice."),
         ("1\n3 yes", "line 2: expected a state, got 'yes'."),
         ("1\n-3 1", "line 2: expected a variable, got '-3'."),
@@ -216,6 +216,16 @@ def test_a_whole_bif_table_has_the_variable_slowest(tmp_path: Path) -> None:
     assert read_bif(write(tmp_path, content, "model.bif")).tables[1].tolist() == [[0.5, 0.3, 0.2], [1, 0, 0]]
 
 
+def test_bif_may_leave_out_what_says_nothing(tmp_path: Path) -> None:
+    """Commas and the bar, as older programs do; comments may stand anywhere, and a mark of the byte order first."""
+    expected = read_bif(write(tmp_path, BIF, "model.bif"))
+    content = "\ufeff" + BIF.replace(",", " ").replace("|", " ").replace("0.8", "0.8 /* dry; mostly */")
+    content = content.replace("property colour green;", "property discrete colours ;")
+    found = read_bif(write(tmp_path, content, "older.bif"))
+    assert (found.names, found.states, found.parents) == (expected.names, expected.states, expected.parents)
+    assert all(map(torch.equal, found.tables, expected.tables))
+
+
 BAD_BIF = {
     "empty": ("", "line 1: expected 'network', got the end of the file."),
     "no network": ("netwark x {}", "line 1: expected 'network', got 'netwark'."),
@@ -256,10 +266,15 @@ BAD_BIF = {
     "short row": (BIF.replace("0.5, 0.3, 0.2", "0.5, 0.5"), "line 12: expected 3 probabilities, got 2."),
     "word": (
         BIF.replace("0.5, 0.3, 0.2", "0.5, half, 0"),
-        "line 12: expected 3 probabilities between commas, got '0.5, half, 0'.",
+        "line 12: expected 3 probabilities, got '0.5, half, 0'.",
     ),
-    "negative": (BIF.replace("0.5, 0.3, 0.2", "1.5, -0.5, 0"), "line 12: expected 3 probabilities between commas"),
-    "nan": (BIF.replace("0.5, 0.3, 0.2", "nan, 0, 0"), "line 12: expected 3 probabilities between commas"),
+    "negative": (BIF.replace("0.5, 0.3, 0.2", "1.5, -0.5, 0"), "line 12: expected 3 probabilities, got '1.5"),
+    "nan": (BIF.replace("0.5, 0.3, 0.2", "nan, 0, 0"), "line 12: expected 3 probabilities, got 'nan"),
+    "two commas": (BIF.replace("0.5, 0.3, 0.2", "0.5,, 0.5, 0"), "line 12: expected 3 probabilities, got '0.5,, 0.5"),
+    "comma at the end": (BIF.replace("{no,yes}", "{no,yes,}"), "line 8: expected a state, got '}'."),
+    "second type": (BIF.replace("property colour green;", "type discrete [1] {x};"), "expected one type for wet"),
+    "continuous": (BIF.replace("property colour green;", "type real;"), "line 8: expected one type for wet"),
+    "second default": (BIF.replace("(no, off) 1, 0;", "default 1, 0;"), "line 16: expected one default a block"),
     "sum": (BIF.replace("0.5, 0.3, 0.2", "0.5, 0.5, 0.5"), "line 13: expected rows of probabilities that sum to 1"),
     "table size": (BIF.replace("table 0.8, 0.2", "table 0.8, 0.1, 0.1"), "line 9: expected 2 probabilities, got 3."),
     "cut short": (
@@ -280,6 +295,12 @@ BAD_BIF = {
         + "".join(f"variable v{i} {{ type discrete [ 2 ] {{ a, b }}; }}\n" for i in range(60))
         + f"probability ( v0 | {', '.join(f'v{i}' for i in range(1, 60))} ) {{ default 1, 0; }}",
         "expected at most 16777216 rows by default, got 576460752303423488.",
+    ),
+    "more parents than axes": (
+        "network x {}\n"
+        + "".join(f"variable v{i} {{ type discrete [ 1 ] {{ a }}; }}\n" for i in range(70))
+        + f"probability ( v0 | {', '.join(f'v{i}' for i in range(1, 70))} ) {{ default 1; }}",
+        "expected at most 63 parents, got 69.",
     ),
 }
 

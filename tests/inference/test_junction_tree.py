@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import neuraltrees as nt
 from neuraltrees.inference import JunctionTree, MarkovNetwork, infer, random_markov_network
 from neuraltrees.inference.choice import METHODS
+from neuraltrees.inference.junction_tree import default_memory_limit
 from tests.inference.models import joint_of, models, random_tables
 
 CHAIN = MarkovNetwork([2, 2], [(0, 1)], [torch.tensor([[0.1, 0.2], [0.3, 0.4]], dtype=torch.float64).log()])
@@ -295,6 +296,37 @@ def test_the_limit_counts_the_batch_and_the_precision() -> None:
     with pytest.raises(nt.ModelTooLargeError, match="needs 64 bytes"):
         tree.run(many)
     tree.run([many[0].float()])
+
+
+def test_the_limit_counts_what_a_gradient_needs() -> None:
+    tree = JunctionTree.of(CHAIN, memory_limit=2 * 4 * 8)
+    tables = [table.clone().requires_grad_() for table in CHAIN.log_potentials]
+    with pytest.raises(nt.ModelTooLargeError, match="needs 96 bytes"):
+        tree.run(tables)
+    with torch.no_grad():
+        tree.run(tables)
+
+
+def test_the_limit_is_that_of_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (10, 5000))
+    assert default_memory_limit(torch.device("cuda")) == 2500
+    assert default_memory_limit(torch.device("cpu")) > 2**28
+
+
+@pytest.mark.parametrize("limit", [-1, float("inf"), float("nan")])
+def test_bad_limits_are_refused(limit: float) -> None:
+    with pytest.raises(nt.InputError, match="Expected memory_limit in bytes, from 0 to 2"):
+        JunctionTree.of(CHAIN, memory_limit=limit)
+
+
+def test_a_size_beyond_all_numbers_has_no_digits() -> None:
+    assert "needs more than 10^30 bytes" in str(nt.ModelTooLargeError(float("inf"), 1, 120))
+
+
+@pytest.mark.parametrize("evidence", [{0: 0.9}, {"a": 1}, {0: "1"}])
+def test_evidence_is_of_integers(evidence: dict[object, object]) -> None:
+    with pytest.raises(nt.InputError, match="Expected evidence as a dictionary of integers, variable: state; got"):
+        infer(CHAIN, evidence)
 
 
 def test_bad_evidence_is_named() -> None:

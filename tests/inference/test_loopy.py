@@ -45,3 +45,9 @@ def test_what_it_cannot_do_is_refused() -> None:
         loopy_marginals(zero)
     with pytest.raises(nt.InputError, match=r"Expected iterations from 1 and a damping below 1; got 0 and 0\.5"):
         loopy_marginals(MarkovNetwork([2], [(0,)], [torch.zeros(2)]), 0)
+
+
+def test_without_edges() -> None:
+    alone = MarkovNetwork([2], [(0,)], [torch.tensor([0.25, 0.75]).log()])
+    assert loopy_marginals(alone)[0].tolist() == pytest.approx([0.25, 0.75])
+    assert [each.tolist() for each in loopy_marginals(MarkovNetwork([2, 4], [], []))] == [[0.5] * 2, [0.25] * 4]

@@ -131,10 +131,19 @@ def test_bad_bayesian_networks_are_refused() -> None:
     with pytest.raises(nt.InputError, match="without a directed cycle; v0 is on one or below one"):
         bayesian([(1,), (0,)])
     with pytest.raises(nt.InputError, match=r"Expected shape \(2, 2\) for the table of v1; got \(2,\)"):
-        bayesian([(), (0,)], [torch.ones(2), torch.ones(2)])
+        bayesian([(), (0,)], [torch.full((2,), 0.5), torch.ones(2)])
     with pytest.raises(nt.InputError, match="Expected probabilities of at least 0 in the table of v0"):
         bayesian([()], [torch.tensor([1.5, -0.5])])
+    for row in ([0.9, 0.9], [torch.inf, 0.0]):
+        with pytest.raises(nt.InputError, match="Expected rows that sum to 1 in the table of v0; got a sum that is"):
+            bayesian([()], [torch.tensor(row)])
     with pytest.raises(
         nt.InputError, match="Expected states, parents and a table for each of 1 variables; got 1, 1 and 0"
     ):
         bayesian([()], [])
+
+
+@pytest.mark.parametrize("clique", [(0.0, 1), ("0", 1)])
+def test_variables_are_integers(clique: tuple[object, ...]) -> None:
+    with pytest.raises(nt.InputError, match=r"Expected cliques of integers, the numbers of variables; got \[\("):
+        MarkovNetwork([2, 2], [clique], [torch.zeros(2, 2)])

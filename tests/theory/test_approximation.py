@@ -195,3 +195,30 @@ def test_points_of_the_cube() -> None:
     assert x[:4].tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
     assert cube_points(1, 5, 0).shape == (2 + 5 + 5, 1)
     assert cube_points(12, 5, 0).shape == (5 + 1 + 5, 12)
+
+
+@pytest.mark.parametrize("method", ["interpolate", "fit"])
+def test_integer_features_have_real_answers(method: str) -> None:
+    path = nt.Graph([[0, 1], [1, 2]])
+    half = CompatibleFunction(path, {(0, 1): lambda x: x.double().sum(-1) / 8}, lipschitz=1.0)
+    g = approximate(half, nt.build_htree(path), 0.05, method=method)
+    assert float(g(torch.tensor([1, 1, 0]))) == pytest.approx(0.25, abs=0.05)
+    assert all(network(torch.tensor([[1, 1]])).is_floating_point() for network in g.networks.values())
+
+
+def test_the_limit_is_for_all_networks_together() -> None:
+    path = nt.Graph([[0, 1, 2], [1, 2, 3]])
+    f = CompatibleFunction(path, {(i, i + 1): lambda x: x.prod(-1) for i in range(3)}, lipschitz=2.0)
+    tree = nt.build_htree(path)
+    needed = approximate(f, tree, 0.5, method="fit").num_parameters
+    with pytest.raises(nt.ApproximationError, match="Expected a shallow network of at most"):
+        approximate(f, tree, 0.5, method="fit", max_parameters=needed // 2)
+
+
+def test_a_gradient_passes_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    path = nt.Graph([[0, 1], [1, 2]])
+    f = CompatibleFunction(path, {(0, 1): lambda x: x.sum(-1) / 8}, lipschitz=1.0)
+    x = torch.full((3,), 0.3, dtype=torch.float64, requires_grad=True)
+    approximate(f, nt.build_htree(path), 0.1)(x).backward()
+    assert x.grad is not None
+    assert [str(warning.message) for warning in recwarn] == []

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 
 import neuraltrees as nt
-from neuraltrees.theory import CompatibleFunction, Composition, Factorisation, maximal_cliques
+from neuraltrees.theory import CompatibleFunction, Composition, Factorisation, approximate, maximal_cliques
 from tests.oracle.bridge import to_graph
 from tests.oracle.scenes import read_scene_graphs
 from tests.theory.functions import GOLDEN, features, graphs, waves
@@ -103,3 +103,21 @@ def test_a_tree_of_another_graph() -> None:
 def test_names() -> None:
     assert repr(Factorisation(waves(GOLDEN), TREE)).startswith("Factorisation(function=CompatibleFunction(num_nodes=5")
     assert repr(Composition(waves(GOLDEN), TREE)).startswith("Composition(function=CompatibleFunction(num_nodes=5")
+
+
+def test_a_tree_of_a_graph_with_more_edges_is_refused() -> None:
+    path, triangle = nt.Graph([[0, 1], [1, 2]]), nt.Graph([[0, 1, 2], [1, 2, 0]])
+    f = CompatibleFunction(path, {(0, 1): lambda x: x.prod(-1), (1, 2): lambda x: x.sum(-1)})
+    with pytest.raises(
+        nt.InputError, match=r"got one with the complete bag .*, where that graph has the clique \(0, 1\)"
+    ):
+        Composition(f, nt.build_htree(triangle))
+
+
+def test_nothing_of_an_empty_graph() -> None:
+    empty = nt.Graph(torch.zeros(2, 0, dtype=torch.int64), num_nodes=0)
+    f, tree, x = CompatibleFunction(empty, {}, lipschitz=1.0), nt.build_htree(empty), torch.zeros(3, 0)
+    assert Factorisation(f, tree)(x).shape == Composition(f, tree)(x).shape == (3, 0)
+    g = approximate(f, tree, 0.1)
+    assert g(x).tolist() == f(x).tolist() == [0, 0, 0]
+    assert g.measured_error() == 0

@@ -13,7 +13,7 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from neuraltrees.cli.terminal import Value, errors, show, working
-from neuraltrees.files import write_whole
+from neuraltrees.files import check_folder, write_whole
 
 if TYPE_CHECKING:
     from neuraltrees.inference import JunctionTree, MarkovNetwork
@@ -53,13 +53,15 @@ def infer(
     Example: neuraltrees infer Promedus_11.uai --evidence Promedus_11.uai.evid --task mar --out Promedus_11.uai.MAR
     """
     start = time.perf_counter()
+    if out is not None:
+        check_folder(out)
     with working(f"reading {model.name}"):
         from neuraltrees.inference import JunctionTree, read_evidence
 
         network = _read(model)
         observed = {} if evidence is None else read_evidence(evidence)
     with working(f"decomposing {network.num_variables:,} variables"):
-        limit = None if memory_limit is None else int(memory_limit * 2**30)
+        limit = None if memory_limit is None else memory_limit * 2**30
         tree = JunctionTree.of(network, observed, memory_limit=limit, seed=seed)
     content = _answer(tree, network, task)
     if out is None:

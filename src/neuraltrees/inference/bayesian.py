@@ -13,6 +13,8 @@ from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph, moralize
 from neuraltrees.inference.markov import MarkovNetwork, check_structure
 
+ROUNDING = 1e-2  # of the sum of a row: files give few digits
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BayesianNetwork:
@@ -68,6 +70,12 @@ class BayesianNetwork:
                 raise InputError(
                     f"Expected probabilities of at least 0 in the table of {self.names[v]}; got less or nan."
                 )
+            wrong = (table.sum(-1) - 1).abs()
+            if wrong.numel() and not float(wrong.max()) <= ROUNDING:
+                raise InputError(
+                    f"Expected rows that sum to 1 in the table of {self.names[v]}; got a sum that is "
+                    f"{float(wrong.max()):.3g} off. The last axis is the variable itself: divide by table.sum(-1)."
+                )
         check_acyclic(self.parents, self.names)
 
     @property
@@ -90,7 +98,7 @@ class BayesianNetwork:
         return moralize(np.array(arcs, dtype=np.int64).reshape(-1, 2).T, num_nodes=self.num_variables)
 
     def to_markov(self) -> MarkovNetwork:
-        """The same distribution as log-potentials on the families; without evidence its partition function is 1."""
+        """The same distribution as log-potentials on the families; without evidence Z is 1, as far as rows sum to 1."""
         return MarkovNetwork(self.cardinalities, self.families, (table.log() for table in self.tables))
 
     def __repr__(self) -> str:

@@ -12,11 +12,10 @@ from torch import Tensor
 
 from neuraltrees.errors import InputError, ParseError
 from neuraltrees.files import PathLike, read_whole
-from neuraltrees.inference.bayesian import BayesianNetwork
+from neuraltrees.inference.bayesian import ROUNDING, BayesianNetwork
 from neuraltrees.inference.bif_tokens import Tokens, shown
 
-# A row of a conditional distribution may be rounded to few digits.
-ROUNDING = 1e-2
+MOST_AXES = 64  # of a tensor
 
 
 @dataclass
@@ -32,10 +31,11 @@ class Draft:
 def read_bif(path: PathLike) -> BayesianNetwork:
     """Reads a Bayesian network from a `.bif` file, plain, `.gz` or `.xz`, in float64.
 
-    A `table` with parents lists the states of the variable slowest and those of its last parent fastest.
+    A `table` with parents lists the states of the variable slowest and those of its last parent fastest. Commas between
+    names and numbers, and the bar before the parents, may be left out, as older programs do.
     """
     try:
-        return _network(Tokens(read_whole(path).decode()))
+        return _network(Tokens(read_whole(path).decode("utf-8-sig")))
     except UnicodeDecodeError as error:
         raise ParseError(f"{path}: expected text in UTF-8, got byte {error.start} that is none.") from None
     except InputError as error:
@@ -67,16 +67,18 @@ def _variable(tokens: Tokens, draft: Draft) -> None:
         raise tokens.error(f"expected each variable once, got {shown(name)} twice")
     tokens.expect("{")
     states: dict[str, int] = {}
-    while tokens.expect("type", "property", "}") != "}":
-        if tokens.peek() != "discrete":
+    while (line := tokens.expect("type", "property", "}")) != "}":
+        if line == "property":
             tokens.skip_statement()
             continue
+        if states:
+            raise tokens.error(f"expected one type for {shown(name)}, got a second")
         for mark in ("discrete", "["):
             tokens.expect(mark)
         count = tokens.name("the number of states")
         tokens.expect("]")
         tokens.expect("{")
-        listed, _ = tokens.names("a state", "}")
+        listed = tokens.names("a state", "}")
         states = {state: number for number, state in enumerate(listed)}
         if count != str(len(listed)) or len(states) != len(listed):
             raise tokens.error(f"expected {shown(count)} distinct states for {shown(name)}, got {len(states)}")
@@ -89,15 +91,17 @@ def _variable(tokens: Tokens, draft: Draft) -> None:
 
 def _probability(tokens: Tokens, draft: Draft) -> None:
     tokens.expect("(")
-    mark, family = ",", []
-    allowed = ["|", ")"]
-    while mark != ")":
+    family: list[int] = []
+    while not family or tokens.peek() != ")":
+        if family:
+            tokens.skip("|" if len(family) == 1 else ",")
         name = tokens.name("the name of a variable")
         if name not in draft.number or draft.number[name] in family:
             raise tokens.error(f"expected a variable declared above, once, got {shown(name)}")
         family.append(draft.number[name])
-        mark = tokens.expect(*allowed)
-        allowed = [",", ")"]
+    tokens.expect(")")
+    if len(family) > MOST_AXES:
+        raise tokens.error(f"expected at most {MOST_AXES - 1} parents, got {len(family) - 1}")
     own, *parents = family
     if own in draft.tables:
         raise tokens.error("expected one probability block a variable, got a second")
@@ -120,11 +124,13 @@ def _table(tokens: Tokens, draft: Draft, own: int, parents: list[int]) -> Tensor
             by_row = whole.reshape(states, -1).T.tolist()
             rows = dict(zip(_combinations(sizes), by_row, strict=True))
         elif mark == "default":
+            if default is not None:
+                raise tokens.error("expected one default a block, got a second")
             default = tokens.numbers(states)
         elif mark == "property":
             tokens.skip_statement()
         else:
-            names, _ = tokens.names("a state", ")")
+            names = tokens.names("a state", ")")
             if len(names) != len(parents):
                 raise tokens.error(f"expected a state for each of {len(parents)} parents, got {len(names)}")
             for name, parent in zip(names, parents, strict=True):

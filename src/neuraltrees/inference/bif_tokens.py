@@ -7,7 +7,10 @@ import re
 
 from neuraltrees.errors import ParseError
 
-BLANK = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+BLANK = re.compile(rf"(?:\s|{COMMENT.pattern})*", re.DOTALL)
+STATEMENT = re.compile(rf"(?:{COMMENT.pattern}|[^;])*", re.DOTALL)
+BETWEEN = re.compile(r"\s*,\s*|\s+")
 TOKEN = re.compile(r'"[^"\n]*"|[{}()\[\]|,;]|[^\s{}()\[\]|,;"]+')
 
 
@@ -50,26 +53,38 @@ class Tokens:
             raise self.error(f"expected {what}, got '{token}'")
         return token.strip('"')
 
-    def names(self, what: str, *ends: str) -> tuple[list[str], str]:
-        """Names between commas, and the mark that ends them."""
+    def names(self, what: str, end: str) -> list[str]:
+        """Names up to a mark; commas between them may be left out."""
         found = [self.name(what)]
-        while (mark := self.expect(",", *ends)) == ",":
+        while self.peek() != end:
+            self.skip(",")
             found.append(self.name(what))
-        return found, mark
+        self.expect(end)
+        return found
+
+    def skip(self, mark: str) -> None:
+        """Takes a mark that may be left out."""
+        if self.peek() == mark:
+            self.next(mark)
 
     def numbers(self, count: int) -> list[float]:
-        """So many probabilities between commas, and the semicolon after them."""
+        """So many probabilities between commas or blanks, and the semicolon after them."""
         begin = self._skip()
         end = self._text.find(";", begin)
+        commented = "/" in self._text[begin:end]
+        if commented:
+            found = STATEMENT.match(self._text, begin)
+            end = found.end() if found and found.end() < len(self._text) else -1
         self._last, self._at = begin, end + 1
         if end < 0:
             raise self.error("expected ';' after the probabilities, got the end of the file")
+        listed = COMMENT.sub(" ", self._text[begin:end]) if commented else self._text[begin:end]
         try:
-            values = [float(word) for word in self._text[begin:end].split(",")]
+            values = [float(word) for word in BETWEEN.split(listed.strip())]
         except ValueError:
             values = [math.nan]
-        if "_" in self._text[begin:end] or not all(0 <= value < math.inf for value in values):
-            raise self.error(f"expected {count} probabilities between commas, got '{shown(self._text[begin:end])}'")
+        if "_" in listed or not all(0 <= value < math.inf for value in values):
+            raise self.error(f"expected {count} probabilities, got '{shown(listed)}'")
         if len(values) != count:
             raise self.error(f"expected {count} probabilities, got {len(values)}")
         return values

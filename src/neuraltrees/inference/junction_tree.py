@@ -30,6 +30,7 @@ from neuraltrees.inference.plan import Plan, make_plan
 from neuraltrees.inference.sampling import draw, trace
 
 FLOATS = (torch.float32, torch.float64)
+TABLES_FOR_GRADIENT = 3  # of every clique: what the backward pass reads again, and what it makes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +54,7 @@ class JunctionTree:
     evidence: dict[int, int]
     decomposition: TreeDecomposition
     plan: Plan
-    memory_limit: int
+    memory_limit: int | None
 
     @classmethod
     def of(
@@ -63,7 +64,7 @@ class JunctionTree:
         *,
         decomposition: TreeDecomposition | None = None,
         method: Method = "states",
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
         seed: int = 0,
     ) -> JunctionTree:
         """Decomposes the graph that is left when the observed variables are taken out, and plans the passes.
@@ -73,7 +74,8 @@ class JunctionTree:
             evidence: the states of observed variables.
             decomposition: of the model's graph, if it is not to be chosen here.
             method: how to choose it: `states` for the least state space, or a method of `decompose`.
-            memory_limit: bytes that the cliques' tables may take; half of the machine's memory by default.
+            memory_limit: bytes that the cliques' tables may take, three times with a gradient; half of the memory of
+                the machine, or of the GPU that has the tables, by default.
             seed: breaks ties; the same seed gives the same tree.
         """
         structure = model.to_markov() if isinstance(model, BayesianNetwork) else model
@@ -94,9 +96,12 @@ class JunctionTree:
             decomposition.validate(model.graph)
             left = [[v for v in bag if v in inside] for bag in decomposition.bags]
             decomposition = TreeDecomposition(left, decomposition.edges, structure.num_variables)
-        limit = default_memory_limit() if memory_limit is None else int(memory_limit)
+        if memory_limit is not None and not 0 <= memory_limit < 2**63:
+            raise InputError(f"Expected memory_limit in bytes, from 0 to 2^63; got {memory_limit}.")
         bits = np.log2(np.asarray(structure.cardinalities, dtype=np.float64))
-        check_size(num_states(decomposition, bits), 8, limit, decomposition.width)
+        limit = None if memory_limit is None else int(memory_limit)
+        host = default_memory_limit(torch.device("cpu")) if limit is None else limit
+        check_size(8 * num_states(decomposition, bits), host, decomposition.width)
         plan = make_plan(structure.cardinalities, scopes, decomposition)
         return cls(structure.cardinalities, structure.cliques, observed, decomposition, plan, limit)
 
@@ -152,7 +157,7 @@ class JunctionTree:
         observed, tables, like, batch = self._prepare(log_potentials, evidence)
         reduced, best = collect(self.plan, tables, like, maximise, progress)
         check_possible(best, batch)
-        states = trace(self.plan, [each.table for each in reduced], observed, len(self.cardinalities))
+        states = trace(self.plan, [each.table for each in reduced], observed, len(self.cardinalities), like)
         return states.reshape(*batch, len(self.cardinalities)), best.reshape(batch)
 
     @torch.no_grad()
@@ -172,7 +177,8 @@ class JunctionTree:
         observed, tables, like, batch = self._prepare(log_potentials, evidence)
         reduced, total = collect(self.plan, tables, like, condition)
         check_possible(total, batch)
-        states = draw(self.plan, [each.table for each in reduced], observed, len(self.cardinalities), count, generator)
+        conditionals = [each.table for each in reduced]
+        states = draw(self.plan, conditionals, observed, len(self.cardinalities), like, count, generator)
         return states.reshape(count, *batch, len(self.cardinalities))
 
     def _prepare(
@@ -191,8 +197,11 @@ class JunctionTree:
         batch = batch_shape(self.cliques, log_potentials)
         if log_potentials and log_potentials[0].dtype not in FLOATS:
             raise InputError(f"Expected tables of float32 or float64; got {log_potentials[0].dtype}. Use .float().")
-        size = log_potentials[0].element_size() if log_potentials else 8
-        check_size(float(self.entries) * batch.numel(), size, self.memory_limit, self.decomposition.width)
+        if log_potentials:
+            limit = default_memory_limit(log_potentials[0].device) if self.memory_limit is None else self.memory_limit
+            tracked = torch.is_grad_enabled() and any(table.requires_grad for table in log_potentials)
+            needed = float(self.entries) * batch.numel() * log_potentials[0].element_size()
+            check_size(needed * (TABLES_FOR_GRADIENT if tracked else 1), limit, self.decomposition.width)
         tables = []
         for clique, table in zip(self.cliques, log_potentials, strict=True):
             if observed:
@@ -219,11 +228,13 @@ def infer(model: MarkovNetwork | BayesianNetwork, evidence: Evidence | None = No
     return JunctionTree.of(network, evidence).run(network.log_potentials)
 
 
-def default_memory_limit() -> int:
-    """Half of the machine's memory."""
+def default_memory_limit(device: torch.device) -> int:
+    """Half of the memory that tables on this device have."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[1] // 2
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
-def check_size(entries: float, size: int, limit: int, width: int) -> None:
-    if entries * size > limit:
-        raise ModelTooLargeError(entries * size, limit, width)
+def check_size(needed: float, limit: int, width: int) -> None:
+    if needed > limit:
+        raise ModelTooLargeError(needed, limit, width)

@@ -25,6 +25,8 @@ def loopy_marginals(model: MarkovNetwork, iterations: int = 100, damping: float 
     >>> [[round(p, 4) for p in each.tolist()] for each in loopy_marginals(chain, 3, damping=0)]
     [[0.3, 0.7], [0.4, 0.6]]
     """
+    if not model.cliques:
+        return [torch.full((states,), 1 / states, dtype=torch.float64) for states in model.cardinalities]
     if any(len(clique) > 2 for clique in model.cliques):
         raise InputError("Expected potentials on variables and pairs; got a larger clique. Use infer, which is exact.")
     if not all(table.isfinite().all() for table in model.log_potentials):
@@ -65,7 +67,7 @@ def _padded(model: MarkovNetwork) -> tuple[Tensor, Tensor, Tensor, Tensor]:
             whole = like.new_zeros(batch, most, most)
             whole[:, : flat.shape[1], : flat.shape[2]] = flat
             edges[key] = edges[key] + whole if key in edges else whole
-    ends = torch.tensor(list(edges), device=like.device).view(-1, 2)
+    ends = torch.tensor(list(edges), dtype=torch.int64, device=like.device).view(-1, 2)
     forth = torch.stack(list(edges.values()), 1) if edges else like.new_zeros(batch, 0, most, most)
     source, target = torch.cat([ends, ends.flip(1)]).unbind(1)
     return single, source, target, torch.cat([forth, forth.mT], 1)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from operator import index
 from typing import TypeAlias
 
 import numpy as np
@@ -117,7 +118,11 @@ def check_structure(
     counts = tuple(
         check_at_least(f"the cardinality of variable {v}", count, 1, 2**31 - 1) for v, count in enumerate(cardinalities)
     )
-    scopes = tuple(tuple(int(variable) for variable in clique) for clique in cliques)
+    listed = [tuple(clique) for clique in cliques]
+    try:
+        scopes = tuple(tuple(index(variable) for variable in clique) for clique in listed)
+    except TypeError:
+        raise InputError(f"Expected cliques of integers, the numbers of variables; got {listed!r:.80}.") from None
     for k, clique in enumerate(scopes):
         for variable in clique:
             if not 0 <= variable < len(counts):
@@ -164,7 +169,10 @@ def clique_graph(num_variables: int, cliques: Iterable[Sequence[int]]) -> Graph:
 
 def check_evidence(evidence: Evidence | None, cardinalities: Sequence[int]) -> dict[int, int]:
     """Observed variables and their states as a plain dictionary in the order of the variables."""
-    observed = {int(variable): int(state) for variable, state in (evidence or {}).items()}
+    try:
+        observed = {index(variable): index(state) for variable, state in (evidence or {}).items()}
+    except TypeError:
+        raise InputError(f"Expected evidence as a dictionary of integers, variable: state; got {evidence!r}.") from None
     for variable, state in observed.items():
         if not 0 <= variable < len(cardinalities):
             raise InputError(f"Expected evidence on variables between 0 and {len(cardinalities) - 1}; got {variable}.")

@@ -120,7 +120,8 @@ def distribute(
         if "message" in clique.table.kinds:
             above.update(spread(clique.table, whole, "message"))
         if clique.from_rows:
-            rows = sum_out(table, (1,)).view(*clique.residual_shape, batch)
+            rows = sum_out(table, (1,)) if clique.columns > 1 else table.squeeze(1)
+            rows = rows.view(*clique.residual_shape, batch)
             _marginals(clique.residual, rows, clique.from_rows, marginals)
         tables.append(table)
         if progress is not None:

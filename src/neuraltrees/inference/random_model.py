@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from neuraltrees.decomposition.decompose import check_seed
+from neuraltrees.decomposition.decompose import check_at_least, check_seed
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.inference.markov import MarkovNetwork
@@ -42,7 +42,9 @@ def random_markov_network(
         raise InputError(f"Expected a cardinality for each of {graph.num_nodes} nodes; got {len(counts)}.")
     if not scale >= 0:
         raise InputError(f"Expected a scale of at least 0; got {scale}.")
-    leading = (batch,) if isinstance(batch, int) else tuple(batch)
+    leading = (batch,) if isinstance(batch, int | np.integer) else tuple(batch)
+    for size in leading:
+        check_at_least("batch", size, 0)
     source, target = graph._upper_edges()
     cliques = [(v,) for v in range(graph.num_nodes)]
     pairs = list(zip(source.tolist(), target.tolist(), strict=True))

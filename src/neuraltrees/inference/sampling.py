@@ -8,14 +8,13 @@ from torch import Tensor
 from neuraltrees.inference.plan import Clique, Plan
 
 
-def trace(plan: Plan, tables: list[Tensor], evidence: dict[int, int], num_variables: int) -> Tensor:
+def trace(plan: Plan, tables: list[Tensor], evidence: dict[int, int], num_variables: int, like: Tensor) -> Tensor:
     """The assignment of the largest entries.
 
-    Shapes: tables :math:`(R, S, B)` → :math:`(B, n)`
+    Shapes: tables :math:`(R, S, B)`, like :math:`(B)` → :math:`(B, n)`
     """
-    batch = tables[0].shape[-1] if tables else 1
-    states = _observed(evidence, (batch, num_variables), tables)
-    entry = torch.arange(batch, device=states.device)
+    states = _observed(evidence, (len(like), num_variables), like)
+    entry = torch.arange(len(like), device=like.device)
     for clique, table in zip(plan.cliques, tables, strict=True):
         rows = table[:, _column(clique, states), entry].argmax(0)
         _assign(clique, rows, states)
@@ -27,16 +26,17 @@ def draw(
     conditionals: list[Tensor],
     evidence: dict[int, int],
     num_variables: int,
+    like: Tensor,
     count: int,
     generator: torch.Generator | None,
 ) -> Tensor:
     """Samples: each row is where the running sum of its column first exceeds a uniform share of the whole column.
 
-    Shapes: conditionals :math:`(R, S, B)` → :math:`(count, B, n)`
+    Shapes: conditionals :math:`(R, S, B)`, like :math:`(B)` → :math:`(count, B, n)`
     """
-    batch = conditionals[0].shape[-1] if conditionals else 1
-    states = _observed(evidence, (count, batch, num_variables), conditionals)
-    entry = torch.arange(batch, device=states.device)
+    batch = len(like)
+    states = _observed(evidence, (count, batch, num_variables), like)
+    entry = torch.arange(batch, device=like.device)
     for clique, table in zip(plan.cliques, conditionals, strict=True):
         if clique.rows == 1:
             continue
@@ -54,8 +54,8 @@ def draw(
     return states
 
 
-def _observed(evidence: dict[int, int], shape: tuple[int, ...], tables: list[Tensor]) -> Tensor:
-    states = torch.zeros(shape, dtype=torch.int64, device=tables[0].device if tables else None)
+def _observed(evidence: dict[int, int], shape: tuple[int, ...], like: Tensor) -> Tensor:
+    states = torch.zeros(shape, dtype=torch.int64, device=like.device)
     for variable, state in evidence.items():
         states[..., variable] = state
     return states

@@ -11,13 +11,10 @@ from torch import Tensor
 
 from neuraltrees.errors import InputError, ParseError
 from neuraltrees.files import PathLike, read_whole
-from neuraltrees.inference.bayesian import check_acyclic
+from neuraltrees.inference.bayesian import ROUNDING, check_acyclic
 from neuraltrees.inference.markov import MarkovNetwork
 
 T = TypeVar("T")
-
-# A table row of a conditional distribution may be rounded to few digits.
-ROUNDING = 1e-2
 
 
 class Words:
@@ -64,10 +61,10 @@ class Words:
             values = None
         good = values is not None and bool((torch.isfinite(values) & (values >= 0)).all())
         if values is None or not good or any(b"_" in word for word in self._words[start : start + count]):
-            for _ in range(count):
-                word = self.word(what)
+            for word in self._words[start : start + count]:
+                self._next += 1
                 if not _is_number(word):
-                    raise self.error(f"expected {what} as a finite number of at least 0, got '{word}'")
+                    raise self.error(f"expected {what} as a finite number of at least 0, got '{_shown(word)}'")
         self._next = start + count
         return torch.zeros(0) if values is None else values
 
@@ -156,10 +153,10 @@ def _evidence(words: Words) -> dict[int, int]:
     count = words.integer("the number of observed variables", 0, 2**62)
     if total != 1 + 2 * count:
         if count != 1:
-            raise words.error(f"expected {count} pairs of a variable and a state, got {(total - 1) / 2:g}")
+            raise words.error(f"expected {2 * count} words, a variable and a state {count} times, got {total - 1}")
         count = words.integer("the number of observed variables", 0, 2**62)
         if total != 2 + 2 * count:
-            raise words.error(f"expected {count} pairs of a variable and a state, got {(total - 2) / 2:g}")
+            raise words.error(f"expected {2 * count} words, a variable and a state {count} times, got {total - 2}")
     evidence: dict[int, int] = {}
     for _ in range(count):
         variable = words.integer("a variable", 0, 2**31 - 1)
@@ -190,8 +187,8 @@ def _shown(word: bytes) -> str:
     return text if len(word) <= 40 else text[:20] + "..."
 
 
-def _is_number(word: str) -> bool:
+def _is_number(word: bytes) -> bool:
     try:
-        return "_" not in word and 0 <= float(word) < math.inf
+        return b"_" not in word and 0 <= float(word) < math.inf
     except ValueError:
         return False

@@ -145,7 +145,7 @@ class RootSum(nn.Module):
                 raise InputError(
                     f"Expected a tree with a {name} of at most {most}; got {size}. Take RootSum.for_tree(htree)."
                 )
-        values = h[htree.parent < 0].double()
+        values = h.detach()[htree.parent < 0].double()
         sums = values.new_zeros(htree.num_components, *h.shape[1:])
         sums.index_add_(0, htree.component[htree.parent < 0], values)
         if h.numel() and not (float(values.min()) >= 0 and float(sums.max()) <= self.scale * (1 + 1e-9)):

@@ -13,7 +13,7 @@ from neuraltrees.errors import InputError
 from neuraltrees.htree import HTree
 from neuraltrees.nn.leaves import pool_leaves
 from neuraltrees.theory.aggregation import RootSum
-from neuraltrees.theory.compatible import CompatibleFunction
+from neuraltrees.theory.compatible import CompatibleFunction, answer_dtype
 from neuraltrees.theory.composition import Composition
 from neuraltrees.theory.grids import check_accuracy, choose_cells, slope_of
 from neuraltrees.theory.hats import HatNetwork
@@ -81,7 +81,7 @@ class Approximation:
         tree = self.composition.htree
         sums = self.aggregation(torch.where((tree.parent < 0).unsqueeze(1), self._upwards(flat), 0), tree)
         pooled = pool_leaves(sums, tree.kappa, flat.shape[1]) + self._minima[self._component].unsqueeze(1)
-        return pooled.t().reshape(x.shape).to(x.dtype)
+        return pooled.t().reshape(x.shape).to(answer_dtype(x))
 
     def __call__(self, x: Tensor) -> Tensor:
         answers = self.answers(x)
@@ -91,7 +91,7 @@ class Approximation:
     def measured_error(self, points: int = 2000, seed: int = 0) -> float:
         """The largest error seen: at corners of the cube, on a grid over it, and at random, so many points of each."""
         x = cube_points(self.composition.function.graph.num_nodes, points, seed)
-        return float((self(x) - self.composition.function(x)).abs().max()) if x.shape[1] else 0.0
+        return float((self(x) - self.composition.function(x)).abs().max())
 
     def _upwards(self, x: Tensor) -> Tensor:
         """States of all tree nodes after the rounds from the leaves to the roots, shape (N, P)."""
@@ -125,9 +125,10 @@ class Approximation:
 
     def _checked(self, x: Tensor) -> Tensor:
         self.composition.function.check(x)
-        if x.numel() and not (float(x.min()) >= 0 and float(x.max()) <= 1):
-            raise InputError(f"Expected features between 0 and 1; got {float(x.min())} to {float(x.max())}.")
-        return x.reshape(-1, x.shape[-1]).double()
+        low, high = (float(bound) for bound in x.detach().aminmax()) if x.numel() else (0.0, 1.0)
+        if not (low >= 0 and high <= 1):
+            raise InputError(f"Expected features between 0 and 1; got {low} to {high}.")
+        return x.reshape(x.shape[:-1].numel(), x.shape[-1]).double()
 
     def __repr__(self) -> str:
         return (
@@ -178,14 +179,12 @@ def approximate(
     used = {bag: clique for bag, clique in cliques.items() if function.components(clique)}
     if method == "fit":
         share = epsilon / max(1, len(used))
-        return Approximation(
-            composition,
-            {
-                bag: RidgeNetwork.fit(function.theta(clique), len(clique), share, max_parameters)
-                for bag, clique in used.items()
-            },
-            epsilon,
-        )
+        fitted: dict[int, RidgeNetwork] = {}
+        left = max_parameters
+        for bag, clique in used.items():
+            fitted[bag] = RidgeNetwork.fit(function.theta(clique), len(clique), share, left)
+            left -= fitted[bag].num_parameters
+        return Approximation(composition, fitted, epsilon)
     parts = [(len(clique), slope_of(function, clique)) for clique in used.values()]
     cells = choose_cells(parts, epsilon, max_parameters)
     networks = {
@@ -197,11 +196,13 @@ def approximate(
 
 def cube_points(dimension: int, count: int, seed: int) -> Tensor:
     """Points of the unit cube: corners, a grid, and random ones, at most so many of each."""
+    if dimension == 0:
+        return torch.zeros(1, 0, dtype=torch.float64)
     generator = torch.Generator().manual_seed(seed)
     corners = torch.randint(2, (count, dimension), generator=generator).double()
     if 2**dimension <= count:
         corners = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], dtype=torch.float64)] * dimension)
-    side = int(count ** (1 / max(1, dimension)))
+    side = int(count ** (1 / dimension))
     grid = torch.cartesian_prod(*[(torch.arange(side, dtype=torch.float64) + 0.5) / max(1, side)] * dimension)
     random = torch.rand(count, dimension, dtype=torch.float64, generator=generator)
     return torch.cat([part.reshape(-1, dimension) for part in (corners, grid, random)])

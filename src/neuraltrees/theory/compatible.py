@@ -19,6 +19,11 @@ from neuraltrees.theory.tables import MarkovNetworkLike, Table
 Function: TypeAlias = Callable[[Tensor], Tensor]
 
 
+def answer_dtype(x: Tensor) -> torch.dtype:
+    """The type of answers for these features: theirs, and float64 for integers."""
+    return x.dtype if x.is_floating_point() else torch.float64
+
+
 @dataclass(frozen=True)
 class Component:
     """A summand: a function of the features of a clique, in the order in which the clique lists its nodes.

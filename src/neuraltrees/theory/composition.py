@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from neuraltrees.errors import InputError
 from neuraltrees.htree import HTree
 from neuraltrees.theory.cliques import Clique
-from neuraltrees.theory.compatible import CompatibleFunction, Function
+from neuraltrees.theory.compatible import CompatibleFunction, Function, answer_dtype
 from neuraltrees.theory.factorisation import Factorisation, distribute
 
 
@@ -54,6 +55,11 @@ class Composition:
             if cliques[node] and kappa[below[0]] < 0:
                 for child, given in distribute(cliques[node], {child: htree.bag(child) for child in below}).items():
                     cliques[child] = given
+            elif cliques[node] and cliques[node] != (tuple(htree.bag(node)),):
+                raise InputError(
+                    f"Expected an H-tree of the function's graph; got one with the complete bag {htree.bag(node)}, "
+                    f"where that graph has the clique {cliques[node][0]}. Build it from there: build_htree(f.graph)."
+                )
         for name, value in (
             ("function", function),
             ("htree", htree),
@@ -87,11 +93,11 @@ class Composition:
     def __call__(self, x: Tensor) -> Tensor:
         self.function.check(x)
         kappa = self.htree.kappa
-        start = x if x.is_floating_point() else x.double()
+        start = x.to(answer_dtype(x))
         values = [start[..., node] if node >= 0 else start.new_zeros(()) for node in kappa.tolist()]
         for bag in self.bags:
             values[bag] = self.constituent(bag)(torch.stack([values[child] for child in self.children[bag]], -1))
-        return torch.stack(values, -1)
+        return torch.stack(values, -1) if values else start
 
     def __repr__(self) -> str:
         return f"Composition(function={self.function}, htree={self.htree})"

@@ -11,7 +11,7 @@ from torch import Tensor
 from neuraltrees.errors import InputError
 from neuraltrees.htree import HTree
 from neuraltrees.theory.cliques import Clique
-from neuraltrees.theory.compatible import CompatibleFunction
+from neuraltrees.theory.compatible import CompatibleFunction, answer_dtype
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -63,13 +63,15 @@ class Factorisation:
         Shapes: x :math:`(…, n)` → :math:`(…)`
         """
         self.function.check(x)
-        value = x.new_zeros(x.shape[:-1], dtype=x.dtype if x.is_floating_point() else torch.float64)
+        value = x.new_zeros(x.shape[:-1], dtype=answer_dtype(x))
         for clique in self.cliques[root]:
             value = value + self.function.theta(clique)(x[..., list(clique)])
         return value
 
     def __call__(self, x: Tensor) -> Tensor:
-        return torch.stack([self.gamma(root, x) for root in self.roots], -1)
+        self.function.check(x)
+        values = [self.gamma(root, x) for root in self.roots]
+        return torch.stack(values, -1) if values else x.to(answer_dtype(x))
 
     def __repr__(self) -> str:
         return f"Factorisation(function={self.function}, htree={self.htree})"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from neuraltrees.errors import InputError
-from neuraltrees.theory.compatible import Function
+from neuraltrees.theory.compatible import Function, answer_dtype
 
 CHUNK = 2_000_000  # units that are evaluated at once
 
@@ -94,7 +94,7 @@ class HatNetwork:
         flat = x.reshape(-1, self.dimension).double()
         hats = self.values.numel()
         rows = torch.split(flat, max(1, CHUNK // (hats * self.dimension)))
-        return torch.cat([flat.new_zeros(0), *map(self._forward, rows)]).reshape(x.shape[:-1]).to(x.dtype)
+        return torch.cat([flat.new_zeros(0), *map(self._forward, rows)]).reshape(x.shape[:-1]).to(answer_dtype(x))
 
     def _forward(self, x: Tensor) -> Tensor:
         steps = torch.arange(self.cells + 1, dtype=x.dtype)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from neuraltrees.errors import ApproximationError
-from neuraltrees.theory.compatible import Function
+from neuraltrees.theory.compatible import Function, answer_dtype
 
 CHECKS = 20_000  # points at which the error is measured
 MOST_UNITS = 800  # the fit takes seconds beyond
@@ -76,7 +76,7 @@ class RidgeNetwork:
         return len(self.bias) * (len(self.weight) + 2) + 1
 
     def __call__(self, x: Tensor) -> Tensor:
-        return ((x.double() @ self.weight + self.bias).relu() @ self.out + self.constant).to(x.dtype)
+        return ((x.double() @ self.weight + self.bias).relu() @ self.out + self.constant).to(answer_dtype(x))
 
     def __repr__(self) -> str:
         return (
