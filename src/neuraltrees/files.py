@@ -30,6 +30,14 @@ def read_whole(path: PathLike) -> bytes:
     return packed
 
 
+def make_folder(path: PathLike) -> None:
+    """Makes a folder, and those that it lies in, where they are not there."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise InputError(f"Expected a folder to write to; got {path}, where there is a file. Choose another.") from None
+
+
 def check_folder(path: PathLike) -> None:
     """Raises `InputError` unless a file could be written there: long work should not end in an error."""
     path = Path(path)

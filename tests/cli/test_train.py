@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 import torch
 
 from neuraltrees.cli import main
+from neuraltrees.cli.terminal import interrupts
 from neuraltrees.datasets import SyntheticScenes
 from neuraltrees.training import Bundle, load_config
 
@@ -103,7 +106,51 @@ def test_an_interrupt_is_one_word(tmp_path: Path) -> None:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate()
-    assert (process.returncode, told) == (130, "Stopped.\n")
+    assert process.returncode == 130
+    assert re.fullmatch(r"Epoch \d+ is kept: --resume goes on from there.\nStopped.\n", told)
+
+
+def test_an_interrupted_training_goes_on_to_the_same_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["train", *SMALL, "--epochs", "6", "--dropout", "0.3"]
+    broken, whole = tmp_path / "broken", tmp_path / "whole"
+    epochs = iter([False, False, True])
+    monkeypatch.setattr("neuraltrees.cli.train.interrupts", lambda: nullcontext(lambda: next(epochs)))
+    code, _, told = run(capsys, *arguments, "--out", broken)
+    assert (code, told) == (130, "Epoch 3 is kept: --resume goes on from there.\nStopped.\n")
+    monkeypatch.undo()
+    assert run(capsys, "train", "--resume", "--out", broken)[0] == 0
+    assert run(capsys, *arguments, "--out", whole)[0] == 0
+    assert result_of(broken) == result_of(whole)
+
+
+def test_the_first_interrupt_asks_and_the_second_stops() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with interrupts() as interrupted:
+            assert not interrupted()
+            signal.raise_signal(signal.SIGINT)
+            assert interrupted()
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_nothing_to_resume_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, told = run(capsys, "train", *SMALL, "--epochs", 1, "--resume", "--out", tmp_path / "run")
+    assert code == 0
+    assert f"No checkpoint in {tmp_path / 'run'}: starting at the beginning." in told
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("precious")
+    code, _, told = run(capsys, "train", *SMALL, "--epochs", 1, "--out", tmp_path / "file")
+    assert code == 2
+    assert f"Expected a folder to write to; got {tmp_path / 'file'}, where there is a file." in told
+    assert (tmp_path / "file").read_text() == "precious"
 
 
 def test_resume_refuses_another_training(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:

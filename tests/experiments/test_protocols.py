@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from neuraltrees.datasets import SyntheticScenes
+from neuraltrees.errors import InputError
 from neuraltrees.experiments import posterior_gap
 from neuraltrees.experiments.gap_page import gap_page
 from neuraltrees.experiments.posterior_gap import Protocol
@@ -58,7 +59,7 @@ def test_what_is_done_is_not_done_again(results: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(posterior_gap, "fit", lambda *arguments: pytest.fail("trained again"))
     posterior_gap.measure(TINY, "gcn", path, "cpu", {}, lambda line: None)
     assert path.read_bytes() == before
-    with pytest.raises(SystemExit, match="to hold this protocol; got another"):
+    with pytest.raises(InputError, match="to hold this protocol; got another"):
         posterior_gap.measure(TINY, "sage", path, "cpu", {}, lambda line: None)
 
 
@@ -67,7 +68,12 @@ def test_what_the_page_says_of_the_posterior(results: Path, tmp_path: Path) -> N
     lines = gap_page(content, content, [content | {"note": "Four exploring runs."}], tmp_path)
     for point in content["points"]:
         assert any(mean_std(point["test"]) in line for line in lines)
-    assert sum(line.startswith("| 20 | ") for line in lines) == 1, "among the numbers of scenes"
+    small, large = lines[: (many := lines.index("### Very many scenes"))], lines[many:]
+    assert sum(line.startswith("| 20 | ") for line in small) == 1, "among the numbers of scenes"
+    rows = [line.split(" | ") for line in large if line.startswith(("| 20 | ", "| 30 | "))]
+    assert len(rows) == len(content["points"])
+    gaps = [float(row[10]) for row in rows]
+    assert gaps == sorted(gaps), "the farthest from the posterior first"
     assert "Four exploring runs." in "\n".join(lines)
     assert (tmp_path / "posterior-gap.svg").read_text().lstrip().startswith("<?xml")
 

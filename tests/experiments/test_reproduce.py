@@ -57,6 +57,31 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"cells": [', "Expected results in {path}; got no JSON: "),
+        ('{"experiment": "table1", "cells": []}', "Expected results of x in {path}; got something else."),
+        ("[1, 2]", "Expected results of x in {path}; got something else."),
+    ],
+)
+def test_other_files_are_refused_and_kept(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(nt.InputError) as caught:
+        run_cells("x", two_cells(), path, "cpu", lambda line: None)
+    assert str(caught.value).startswith(message.format(path=path))
+    assert path.read_text() == content
+
+
+def test_a_device_that_is_not_there_is_refused_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("compute-time", "expressivity"):
+        code, _, errors = run(capsys, name, "--device", "abacus", "--out", tmp_path / "out")
+        assert code == 2
+        assert "Expected a device such as cpu or cuda; got 'abacus'." in errors
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_paper_protocol_is_the_default() -> None:
     listed = table1.cells(Scale())
     assert len(listed) == 12
@@ -82,10 +107,10 @@ def test_a_tiny_version(name: str, tmp_path: Path, data_root: Path, capsys: pyte
     code, output, _ = run(capsys, name, *small)
     assert code == 0
     assert "not the paper's protocol" in output
-    files = {path.name for path in tmp_path.iterdir()}
-    assert files == {f"{name}-quick.json", f"{name}-quick.md", f"{name}.svg", f"{name}.png"}
-    content = json.loads((tmp_path / f"{name}-quick.json").read_text())
-    page = (tmp_path / f"{name}-quick.md").read_text()
+    files = {path.name for path in (tmp_path / "quick").iterdir()}
+    assert files == {f"{name}.json", f"{name}.md", f"{name}.svg", f"{name}.png"}
+    content = json.loads((tmp_path / "quick" / f"{name}.json").read_text())
+    page = (tmp_path / "quick" / f"{name}.md").read_text()
     for cell in content["cells"]:
         assert mean_std([entry["test"] for entry in cell["runs"]]) in page
 
@@ -95,7 +120,7 @@ def test_the_second_stage_follows_from_the_first(
 ) -> None:
     small = ("--quick", "--runs", 1, "--epochs", 1, "--data-root", data_root, "--out", tmp_path)
     assert run(capsys, "hyperparameters", *small)[0] == 0
-    content = json.loads((tmp_path / "hyperparameters-quick.json").read_text())
+    content = json.loads((tmp_path / "quick" / "hyperparameters.json").read_text())
     for model in ("gnn", "neural-tree"):
         stages: dict[int, list[tuple[float, dict[str, float]]]] = {1: [], 2: []}
         for cell in content["cells"]:
@@ -106,7 +131,7 @@ def test_the_second_stage_follows_from_the_first(
         names = ("layers", "hidden", "lr")
         best = [tuple(name[key] for key in names) for val, name in stages[1] if val == top]
         assert {tuple(name[key] for key in names) for _, name in stages[2]} <= set(best)
-    assert (tmp_path / "hyperparameters-gnn.png").exists()
+    assert (tmp_path / "quick" / "hyperparameters-gnn.png").exists()
 
 
 @pytest.mark.parametrize("name", ["dataset-statistics", "compute-time"])

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from neuraltrees.cli.terminal import errors, output, working
+from neuraltrees.files import make_folder
 
 if TYPE_CHECKING:
     from neuraltrees.experiments.report import DemoReport, Trained
@@ -35,7 +36,7 @@ def demo(
     with working("loading"):
         from neuraltrees.experiments.demo import DemoSize, run_demo
         from neuraltrees.experiments.report import write_report
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("generating scenes and H-trees, training", total=8)

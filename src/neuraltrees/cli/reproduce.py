@@ -11,7 +11,7 @@ from rich.table import Table
 
 from neuraltrees.cli.terminal import errors, output, working
 from neuraltrees.errors import InputError
-from neuraltrees.files import write_whole
+from neuraltrees.files import make_folder, write_whole
 
 
 def reproduce(
@@ -32,7 +32,8 @@ def reproduce(
     """Repeat a table or a figure of the paper.
 
     Every experiment writes a JSON file with all its runs, a figure (SVG and PNG) and a page in Markdown. A command that
-    was stopped goes on where it was: what is in the JSON file is not done again.
+    was stopped goes on where it was: what is in the JSON file is not done again. The small version
+    has a folder of its own in there, quick.
 
     Example: neuraltrees reproduce table1 --quick
     """
@@ -41,6 +42,7 @@ def reproduce(
 
         from neuraltrees.experiments.experiment import Scale
         from neuraltrees.experiments.registry import EXPERIMENTS
+        from neuraltrees.training.engine import check_device
 
         torch.set_num_threads(threads)
     if list_all or name is None:
@@ -51,24 +53,26 @@ def reproduce(
         return
     if name != "all" and name not in EXPERIMENTS:
         raise InputError(f"Expected an experiment out of {', '.join(EXPERIMENTS)} or all; got {name!r}.")
+    check_device(device)
     scale = Scale(quick, runs, epochs, device, None if data_root is None else str(data_root))
-    out.mkdir(parents=True, exist_ok=True)
+    folder = out / "quick" if quick else out
+    make_folder(folder)
     note = "Quick version: not the paper's protocol." if quick else ""
     for experiment in EXPERIMENTS.values() if name == "all" else [EXPERIMENTS[name]]:
         start = time.perf_counter()
         output.print(f"{experiment.name}: {experiment.what}", style="bold", highlight=False)
-        suffix = "-quick" if quick else ""
 
         def tell(line: str) -> None:
             errors.print(f"  {line}", highlight=False)
 
-        results = experiment.measure(scale, out / f"{experiment.name}{suffix}.json", tell)
-        lines = experiment.show(results, out)
+        results = experiment.measure(scale, folder / f"{experiment.name}.json", tell)
+        lines = experiment.show(results, folder)
         page = [f"# {experiment.name}", "", f"{experiment.what}. {note}".strip(), "", *lines, ""]
-        if (out / f"{experiment.name}.svg").exists():
+        if (folder / f"{experiment.name}.svg").exists():
             page += [f"![{experiment.what}]({experiment.name}.svg)", ""]
-        write_whole(out / f"{experiment.name}{suffix}.md", "\n".join(page).encode())
+        write_whole(folder / f"{experiment.name}.md", "\n".join(page).encode())
         for line in lines:
             output.print(line, highlight=False, soft_wrap=True, markup=False)
         seconds = time.perf_counter() - start
-        output.print(f"{note} In {out}: {experiment.name}{suffix}.json, .md, .svg, .png ({seconds:.0f} s)".strip())
+        files = f"{experiment.name}.json, its page .md and its figures .svg and .png"
+        output.print(f"{note} In {folder}: {files} ({seconds:.0f} s)".strip(), highlight=False, soft_wrap=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -26,6 +28,27 @@ def working(what: str) -> Iterator[None]:
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         progress.add_task(what, total=None)
         yield
+
+
+@contextmanager
+def interrupts() -> Iterator[Callable[[], bool]]:
+    """Tells whether Ctrl-C was pressed, so that work can stop where it may; a second one stops at once."""
+    pressed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():  # others get no signals
+        yield pressed.is_set
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def on_signal(*_: object) -> None:
+        pressed.set()
+        signal.signal(signal.SIGINT, before)
+
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

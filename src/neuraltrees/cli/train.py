@@ -13,9 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from neuraltrees.cli.options import with_options
-from neuraltrees.cli.terminal import errors, output, working
+from neuraltrees.cli.terminal import errors, interrupts, output, working
 from neuraltrees.errors import InputError
-from neuraltrees.files import write_whole
+from neuraltrees.files import make_folder, write_whole
 from neuraltrees.training.config import DataSpec, TrainConfig, load_config
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 
@@ -93,7 +93,9 @@ def _prepare(config: TrainConfig, problem: Problem, files: RunFolder, resume: bo
     goes_on = resume and files.checkpoint.exists()
     if goes_on:
         trainer.restore(checkpoint.load())
-    files.folder.mkdir(parents=True, exist_ok=True)
+    elif resume:
+        errors.print(f"No checkpoint in {files.folder}: starting at the beginning.", highlight=False, soft_wrap=True)
+    make_folder(files.folder)
     if not goes_on:
         import yaml
 
@@ -118,7 +120,8 @@ def _train(trainer: Trainer, save: Any, checkpoint_every: float, board: Path | N
         TimeRemainingColumn(),
         TextColumn("{task.fields[state]}"),
     )
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    bar = Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
+    with bar as progress, interrupts() as interrupted:
         task = progress.add_task("", total=trainer.training.epochs, completed=trainer.epochs_done, state="")
         last = time.monotonic()
 
@@ -132,6 +135,10 @@ def _train(trainer: Trainer, save: Any, checkpoint_every: float, board: Path | N
             if time.monotonic() - last >= checkpoint_every:
                 save()
                 last = time.monotonic()
+            if interrupted():
+                save()
+                errors.print(f"Epoch {epoch.number} is kept: --resume goes on from there.", highlight=False)
+                raise KeyboardInterrupt
 
         trainer.train(on_epoch)
     if writer is not None:

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from neuraltrees.cli.terminal import errors, output, working
 from neuraltrees.errors import InputError
-from neuraltrees.files import write_whole
+from neuraltrees.files import make_folder, write_whole
 
 if TYPE_CHECKING:
     from neuraltrees.training.config import TrainConfig
@@ -86,7 +86,7 @@ def tune_command(
         from neuraltrees.training.tune import tune
 
         problem = load_problem(settings)
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     if not (out / "study.json").exists():
         _write_config(settings, out / "study.yaml")
     total = grid.first().size + len(grid.dropout) * len(grid.weight_decay)

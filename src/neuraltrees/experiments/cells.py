@@ -14,7 +14,7 @@ import torch
 from neuraltrees.errors import InputError
 from neuraltrees.files import write_whole
 from neuraltrees.training.config import TrainConfig, preset
-from neuraltrees.training.engine import OnEpoch, fit
+from neuraltrees.training.engine import fit
 from neuraltrees.training.problem import load_problem
 from neuraltrees.version import __version__
 
@@ -41,15 +41,12 @@ class Cell:
         return cls(name, TrainConfig(**(defaults | values)))
 
 
-def run_cells(
-    experiment: str, cells: Sequence[Cell], path: Path, device: str, tell: Tell, on_epoch: OnEpoch | None = None
-) -> dict[str, Any]:
+def run_cells(experiment: str, cells: Sequence[Cell], path: Path, device: str, tell: Tell) -> dict[str, Any]:
     """Trains the cells that the JSON file does not have yet, and returns all that it then has.
 
     The file is written whole after every cell. A file of the same experiment with other settings raises `InputError`.
     """
-    empty: dict[str, Any] = {"experiment": experiment, "cells": []}
-    content: dict[str, Any] = json.loads(path.read_text()) if path.exists() else empty
+    content = load_results(path, experiment) or {"experiment": experiment, "cells": []}
     done = {json.dumps(dict(cell["name"])): cell for cell in content["cells"]}
     for number, cell in enumerate(cells, start=1):
         found = done.get(json.dumps(dict(cell.name)))
@@ -65,7 +62,7 @@ def run_cells(
                 )
             continue
         problem = load_problem(cell.config)
-        fitted = fit(problem.task, cell.config.network, cell.config.training, problem.runs, device, on_epoch)
+        fitted = fit(problem.task, cell.config.network, cell.config.training, problem.runs, device)
         values = zip(fitted.val.tolist(), fitted.test.tolist(), fitted.best_epoch.tolist(), strict=True)
         runs = [
             {"seed": run.seed, "split": list(run.split.counts), "val": val, "test": test, "best_epoch": epoch}
@@ -84,6 +81,19 @@ def run_cells(
         write_whole(path, json.dumps(content, indent=1).encode())
         mean, spread = 100 * float(fitted.test.mean()), 100 * float(fitted.test.std()) if len(runs) > 1 else 0.0
         tell(f"{number}/{len(cells)} {_in_words(cell.name)}: {mean:.1f} ± {spread:.1f} % in {fitted.seconds:.0f} s")
+    return content
+
+
+def load_results(path: Path, experiment: str) -> dict[str, Any]:
+    """What the file of an experiment holds, nothing if there is none; any other file raises `InputError`."""
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text())
+    except ValueError as error:
+        raise InputError(f"Expected results in {path}; got no JSON: {error}. Choose another --out.") from None
+    if not isinstance(content, dict) or content.get("experiment") != experiment:
+        raise InputError(f"Expected results of {experiment} in {path}; got something else. Choose another --out.")
     return content
 
 

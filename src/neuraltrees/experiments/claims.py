@@ -15,6 +15,7 @@ from neuraltrees.experiments.citations import best_k, groups
 from neuraltrees.experiments.experiment import Results
 from neuraltrees.experiments.statistics import Difference, mean_std, percent
 from neuraltrees.experiments.table1 import CONVS
+from neuraltrees.experiments.times import PRINTED
 
 All: TypeAlias = Mapping[str, Results]
 
@@ -127,43 +128,48 @@ def crosses_on_pubmed_alone(results: All) -> Verdict:
 
 
 def treewidth_matters_on_cora(results: All) -> Verdict:
-    """The largest against the smallest bound."""
+    """Every bound against the smallest; the largest decides."""
     content = results["citation-treewidth"]
-    ks = sorted({cell["name"]["k"] for cell in content["cells"] if cell["name"]["k"] is not None})
+    least, *ks = sorted({cell["name"]["k"] for cell in content["cells"] if cell["name"]["k"] is not None})
     gains = {
-        dataset: Difference.of(*(accuracies(content, dataset=dataset, k=k) for k in (ks[-1], ks[0])))
+        dataset: {k: Difference.of(*(accuracies(content, dataset=dataset, k=each) for each in (k, least))) for k in ks}
         for dataset in dict.fromkeys(cell["name"]["dataset"] for cell in content["cells"])
     }
-    flat = all(abs(gain.points) < 1 for dataset, gain in gains.items() if dataset != "cora")
-    grows = gains["cora"].sign() > 0 and 1 <= gains["cora"].points <= 3
-    verdict = "confirmed" if flat and grows else "refuted"
-    if flat != grows:
-        verdict = "in part: " + (
-            "flat where it says; no significant gain of 1 to 3 points on Cora" if flat else "it matters elsewhere too"
-        )
-    shown = ", ".join(f"{CITATIONS[dataset]} {gain}" for dataset, gain in gains.items())
-    return Verdict(verdict, f"k = {ks[-1]} against k = {ks[0]}: {shown}.")
+    flat = all(abs(gain[ks[-1]].points) < 1 for dataset, gain in gains.items() if dataset != "cora")
+    grows = [k for k, gain in gains["cora"].items() if gain.sign() > 0 and 1 <= gain.points <= 3]
+    if flat and ks[-1] in grows:
+        verdict = "confirmed"
+    elif not flat and not grows:
+        verdict = "refuted"
+    else:
+        some = f"1 to 3 points on Cora with k = {', '.join(map(str, grows))}" if grows else "no such gain on Cora"
+        missed = f", not significantly with k = {ks[-1]}" if grows and ks[-1] not in grows else ""
+        verdict = f"in part: {'flat where it says' if flat else 'it matters elsewhere too'}; {some}{missed}"
+    shown = "; ".join(
+        f"{CITATIONS[dataset]} " + ", ".join(f"{gain} with k = {k}" for k, gain in each.items())
+        for dataset, each in gains.items()
+    )
+    worst = min(accuracies(content, dataset="cora", k=ks[-1]))
+    last = f"The worst run on Cora with k = {ks[-1]}: {100 * worst:.1f} %."
+    return Verdict(verdict, f"Against k = {least}: {shown}. {last}")
 
 
 def trains_slower(results: All) -> Verdict:
-    """Ratios of the times of tree and GNN."""
-    parts, holds = [], True
+    """Ratios of the times of tree and GNN, against those that the paper prints."""
+    parts, ratios = [], {"train": list[float](), "test": list[float]()}
     for point in results["train-time"]["points"]:
         rows = {(row["conv"], row["model"]): row for row in point["rows"]}
-        ratios = {
-            kind: {t: rows[conv, "neural-tree"][kind] / rows[conv, "gnn"][kind] for conv, t in CONVS.items()}
-            for kind in ("train", "test")
-        }
-        slower = all(4 <= ratio <= 10 for ratio in ratios["train"].values())
-        alike = all(ratio <= 1.5 for ratio in ratios["test"].values())
-        holds = holds and slower and alike
-        shown = "; ".join(
-            f"{kind} " + ", ".join(f"{title} {ratio:.1f} ×" for title, ratio in each.items())
-            for kind, each in ratios.items()
-        )
-        parts.append(f"{point['device']}: {shown}")
+        shown = []
+        for kind, found in ratios.items():
+            here = {t: rows[conv, "neural-tree"][kind] / rows[conv, "gnn"][kind] for conv, t in CONVS.items()}
+            found += here.values()
+            shown.append(f"{kind} " + ", ".join(f"{title} {ratio:.1f} ×" for title, ratio in here.items()))
+        parts.append(f"{point['device']}: {'; '.join(shown)}")
+    slower = all(4 <= ratio <= 10 for ratio in ratios["train"])
+    alike = max(ratios["test"]) <= max(tree / gnn for _, _, gnn, tree in PRINTED.values())
+    said = (f"{min(found):.1f} to {max(found):.1f} times as long to {kind}" for kind, found in ratios.items())
     return Verdict(
-        "confirmed" if holds else "depends on the implementation",
+        "confirmed" if slower and alike else f"depends on the implementation: here it takes {' and '.join(said)}",
         f"Tree over GNN. {'. '.join(parts)}. In the paper a tree is copied for every labelled node in training; here "
         "one tree serves all nodes of its graph.",
     )

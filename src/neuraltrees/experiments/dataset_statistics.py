@@ -8,7 +8,7 @@ from pathlib import Path
 
 from neuraltrees.datasets import CitationNetwork, StanfordSceneGraphs
 from neuraltrees.decomposition import decompose
-from neuraltrees.experiments.cells import Tell
+from neuraltrees.experiments.cells import Tell, machine
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
 from neuraltrees.experiments.figures import panels, save
 from neuraltrees.files import write_whole
@@ -38,6 +38,7 @@ def measure(scale: Scale, path: Path, tell: Tell) -> Results:
         "scenes": {"nodes": [g.num_nodes for g in scenes], "edges": [g.num_edges for g in scenes]},
         "treewidths": [decompose(graph, "exact").width for graph in scenes],
         "diameters": [build_htree(graph).diameter() for graph in scenes],
+        **machine("cpu"),
     }
     write_whole(path, json.dumps(results, indent=1).encode())
     return results

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from neuraltrees.errors import InputError
-from neuraltrees.experiments.cells import Tell, machine
+from neuraltrees.experiments.cells import Tell, load_results, machine
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
 from neuraltrees.experiments.figures import LOOKS, MORE, panels, save
 from neuraltrees.experiments.marginal_problems import FAMILIES, Problem, total_variation
@@ -80,11 +80,9 @@ def measure(scale: Scale, path: Path, tell: Tell) -> Results:
     """Trains what the file does not have yet."""
     steps = scale.epochs or (100 if scale.quick else 2000)
     about = {"steps": steps, "rounds": LAYERS, "residual": True}
-    results: Results = {"experiment": "expressivity", **about, "points": []}
-    if path.exists():
-        results = json.loads(path.read_text())
-        if any(results.get(name) != value for name, value in about.items()):
-            raise InputError(f"Expected {path} to hold trainings of {about}; got others. Choose another --out.")
+    results: Results = load_results(path, "expressivity") or {"experiment": "expressivity", **about, "points": []}
+    if any(results.get(name) != value for name, value in about.items()):
+        raise InputError(f"Expected {path} to hold trainings of {about}; got others. Choose another --out.")
     done = {json.dumps(point["setting"]) for point in results["points"]}
     listed = list(settings(scale))
     for number, setting in enumerate(listed, start=1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
+from statistics import stdev
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -41,6 +42,7 @@ def panels(
     for each in axes:
         each.spines[["top", "right"]].set_visible(False)
         each.grid(alpha=0.25)
+        each.set_axisbelow(True)
     return figure, axes
 
 
@@ -50,7 +52,7 @@ def line(
     """Means with bars of one standard deviation, in per cent."""
     colour, marker, style = look
     means = [100 * sum(each) / len(each) for each in values]
-    spreads = [100 * _deviation(each) for each in values]
+    spreads = [100 * stdev(each) if len(each) > 1 else 0.0 for each in values]
     axes.errorbar(x, means, spreads, color=colour, marker=marker, linestyle=style, capsize=3, label=label, markersize=5)
 
 
@@ -61,9 +63,3 @@ def save(figure: Figure, folder: Path, name: str) -> None:
             buffer = BytesIO()
             figure.savefig(buffer, format=form, dpi=160, metadata={"Date": None} if form == "svg" else None)
             write_whole(folder / f"{name}.{form}", buffer.getvalue())
-
-
-def _deviation(values: Sequence[float]) -> float:
-    mean = sum(values) / len(values)
-    count = max(1, len(values) - 1)
-    return float((sum((value - mean) ** 2 for value in values) / count) ** 0.5)

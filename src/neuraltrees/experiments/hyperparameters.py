@@ -25,7 +25,7 @@ def measure(scale: Scale, path: Path, tell: Tell) -> Results:
     results: Results = {}
     for model in get_args(ModelName):
         for stage in (1, 2):
-            points = grid.first() if stage == 1 else grid.second(_best(results, model, 1, grid).point)
+            points = grid.first() if stage == 1 else grid.second(_best(results, model, 1).point)
             cells = [_cell(model, stage, point, common) for point in points.points()]
             results = run_cells("hyperparameters", cells, path, scale.device, tell)
     results |= {"grid": grid.values()}
@@ -40,7 +40,7 @@ def show(results: Results, folder: Path) -> list[str]:
         "| --- | --- | --- | --- | --- |",
     ]
     for model, printed in PRINTED.items():
-        first, best = (_best(results, model, stage, grid) for stage in (1, 2))
+        first, best = (_best(results, model, stage) for stage in (1, 2))
         cell = _cell(model, 2, best.point, {"dataset": "stanford3dsg", "conv": "gcn"}).config
         trials = tuple(_trials(results, model, 1) + _trials(results, model, 2))
         tuned = Tuned(cell.network, cell.training, grid, trials, first, best)
@@ -74,7 +74,7 @@ def _trials(results: Results, model: str, stage: int) -> list[TrialDone]:
     return trials
 
 
-def _best(results: Results, model: str, stage: int, grid: Grid) -> TrialDone:
+def _best(results: Results, model: str, stage: int) -> TrialDone:
     """By validation accuracy; of equals the smaller network wins."""
     return select(_trials(results, model, stage), lambda point: point.layers * point.hidden**2)
 

@@ -49,7 +49,7 @@ def show(results: Results, folder: Path) -> list[str]:
     figure, (left, right) = panels(2, width=4.6)
     for name, values in tests.items():
         line(left, rounds, values, name, LOOKS[name])
-    left.axvline(mean, color="0.5", linestyle=":", label=f"mean diameter {mean:.1f}")
+    left.axvline(mean, color="0.5", linestyle=":", label=f"mean diameter by nodes {mean:.1f}")
     left.set_xlabel("rounds T")
     left.set_ylabel("test accuracy in %")
     left.legend(frameon=False, fontsize=8)
@@ -59,11 +59,12 @@ def show(results: Results, folder: Path) -> list[str]:
     save(figure, folder, "iterations")
     lines = [f"| rounds | {' | '.join(NETWORKS)} |", "| --- | --- | --- |"]
     lines += [f"| {t} | {' | '.join(mean_std(tests[name][i]) for name in NETWORKS)} |" for i, t in enumerate(rounds)]
-    best = max(rounds, key=lambda t: percent(tests["neural tree"][rounds.index(t)]))
+    best = max(rounds, key=lambda t: percent(accuracies(results, "val", network="neural tree", rounds=t)))
     plain = sum(results["diameters"]) / len(results["diameters"])
     lines += [
         "",
-        f"The neural tree is best at T = {best}. Mean diameter of the H-trees: {plain:.2f}, by nodes {mean:.2f}.",
+        f"By validation the neural tree is best at T = {best}. "
+        f"Mean diameter of the H-trees: {plain:.2f}, by nodes {mean:.2f}.",
     ]
     return lines
 

@@ -24,6 +24,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.datasets import Split, SyntheticScenes
+from neuraltrees.errors import InputError
 from neuraltrees.experiments.cells import Tell, machine
 from neuraltrees.experiments.own_features import from_own_features
 from neuraltrees.experiments.statistics import percent
@@ -267,11 +268,16 @@ def measure(
 ) -> dict[str, Any]:
     """Runs what is missing in the JSON file and returns all of it."""
     about = json.loads(json.dumps({"protocol": asdict(protocol), "conv": conv}))
-    results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else dict(about)
-    # What the file does not know is younger than the file, which had what is now the default.
-    had = json.loads(json.dumps(asdict(Protocol()))) | results["protocol"]
-    if (had, results["conv"]) != (about["protocol"], conv):
-        raise SystemExit(f"Expected {path} to hold this protocol; got another. Choose another --out.")
+    results: dict[str, Any] = dict(about)
+    if path.exists():
+        try:
+            results = json.loads(path.read_text())
+            # What the file does not know is younger than the file, which had what is now the default.
+            had = json.loads(json.dumps(asdict(Protocol()))) | results["protocol"], results["conv"]
+        except (ValueError, KeyError, TypeError):
+            had = None
+        if had != (about["protocol"], conv):
+            raise InputError(f"Expected {path} to hold this protocol; got another. Choose another --out.")
     results.setdefault("tuning", {})
     points = results.setdefault("points", [])
     done = {(point["scenes"], point["coupling"], point["model"]) for point in points}
@@ -340,7 +346,10 @@ def main() -> None:
     def tell(line: str) -> None:
         print(line, flush=True)
 
-    measure(protocol, arguments.conv, arguments.out / name, arguments.device, prepared, tell, arguments.models)
+    try:
+        measure(protocol, arguments.conv, arguments.out / name, arguments.device, prepared, tell, arguments.models)
+    except InputError as error:
+        raise SystemExit(str(error)) from None
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ HEAD = """\
 # Results
 
 Made by `python -m neuraltrees.experiments.summary docs` from the JSON files in `docs/results`, which hold every run:
-seed, split, hyper-parameters, validation and test accuracy, versions and device. Test accuracies in per cent, mean ±
+seed, split, hyper-parameters, validation and test accuracy, versions and device (those of `posterior-gap` hold the
+accuracies of the runs in the order of their seeds, and the device). Test accuracies in per cent, mean ±
 standard deviation over the runs; p-values are those of paired t-tests over runs with the same splits. Epochs and
 hyper-parameters are chosen by validation accuracy. Run i has seed i for its split, its weights and its dropout.
 
@@ -42,7 +43,7 @@ def write_results(docs: Path) -> None:
         experiment = EXPERIMENTS[name]
         shown = experiment.show(content, docs / "images")
         lines += [f"## {name}", "", f"{experiment.what[0].upper()}{experiment.what[1:]}. {_how(content)}".rstrip(), ""]
-        lines += [f"    {_command(name, content)}", "", *shown, ""]
+        lines += [*(f"    {command}" for command in _commands(name, content)), "", *shown, ""]
         if (docs / "images" / f"{name}.svg").exists():
             lines += [f"![{experiment.what}](images/{name}.svg)", ""]
     missing = [name for name in EXPERIMENTS if name not in found]
@@ -59,9 +60,10 @@ def write_results(docs: Path) -> None:
     write_whole(docs / "results.md", f"{page.rstrip()}\n".encode())
 
 
-def _command(name: str, content: Results) -> str:
-    cuda = any("NVIDIA" in device for device in _devices(content))
-    return f"neuraltrees reproduce {name}{' --device cuda' if cuda else ''} --out docs/results"
+def _commands(name: str, content: Results) -> list[str]:
+    """One for every kind of device that the results are of."""
+    kinds = sorted({"NVIDIA" in device for device in _devices(content)}) or [False]
+    return [f"neuraltrees reproduce {name}{' --device cuda' if cuda else ''} --out docs/results" for cuda in kinds]
 
 
 def _devices(content: Results) -> list[str]:
@@ -89,7 +91,10 @@ def _how(content: Results) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("docs", type=Path, help="the folder that holds results/")
-    write_results(parser.parse_args().docs)
+    docs = parser.parse_args().docs
+    if not (docs / "results").is_dir():
+        parser.error(f"expected a folder that holds results/; got {docs}")
+    write_results(docs)
 
 
 if __name__ == "__main__":

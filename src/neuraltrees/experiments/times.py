@@ -14,7 +14,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from neuraltrees.datasets import CitationNetwork, StanfordSceneGraphs, random_node_split
 from neuraltrees.decomposition import sample_bounded_treewidth
-from neuraltrees.experiments.cells import Tell, machine
+from neuraltrees.experiments.cells import Tell, load_results, machine
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
 from neuraltrees.experiments.figures import MORE, panels, save
 from neuraltrees.experiments.table1 import CONVS
@@ -59,7 +59,7 @@ def measure_training(scale: Scale, path: Path, tell: Tell) -> Results:
             rows.append({"conv": conv, "model": model, "train": whole - test, "test": test})
             tell(f"{conv}, {model}: {1000 * (whole - test):.1f} ms to train an epoch, {1000 * test:.1f} ms to test")
     measured = {"rows": rows, **machine(scale.device)}
-    before = json.loads(path.read_text())["points"] if path.exists() else []
+    before = load_results(path, "train-time").get("points", [])
     others = [point for point in before if point["device"] != measured["device"]]
     results: Results = {"experiment": "train-time", "points": [*others, measured]}
     write_whole(path, json.dumps(results, indent=1).encode())

@@ -136,7 +136,7 @@ class Trainer:
                 raise InputError(f"Expected runs as Run(seed, split); got {type(run).__name__}.")
             task.check_split(run.split, training.every_class)
         self.task, self.spec = task, network
-        self.training, self.device, count = training, _device(device), len(runs)
+        self.training, self.device, count = training, check_device(device), len(runs)
         self.network = _seeded(network, task, [run.seed for run in runs]).to(self.device)
         if network.model == "neural-tree":
             task = task.with_trees()
@@ -341,7 +341,8 @@ def _products(tf32: bool) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def _device(name: torch.device | str) -> torch.device:
+def check_device(name: torch.device | str) -> torch.device:
+    """The device of that name, if this machine has it."""
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
