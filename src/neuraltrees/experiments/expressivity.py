@@ -31,6 +31,7 @@ LINES = {"neural tree": LOOKS["neural tree"], "GNN": LOOKS["GNN"], "deeper GNN":
 MIDDLE = "partial 3-tree"
 WIDTHS, SIZES = (8, 16, 32, 64), (30, 100, 300, 1000, 3000)
 TESTED = 300
+LEVEL = 0.25  # points of total variation that tell no two networks apart
 
 
 @dataclass(frozen=True)
@@ -184,31 +185,28 @@ def show(results: Results, folder: Path) -> list[str]:
 
 
 def _where(results: Results) -> list[str]:
-    """Where the neural tree is ahead, and where not."""
-    ahead: dict[str, list[str]] = {"both GNNs": [], "loopy belief propagation": [], "neither": []}
+    """Where the neural tree is ahead of the better GNN and of loopy belief propagation, level with them, or behind."""
+    found: dict[str, dict[str, list[str]]] = {
+        rival: {how: [] for how in ("ahead", "level", "behind")}
+        for rival in ("the better GNN", "loopy belief propagation")
+    }
     for sweep, what in (("families", ""), ("graphs", " (new graphs)")):
         for family in FAMILIES:
             errors, loopy, _ = _errors(results, sweep, family)
             if not loopy:
                 continue
             mean = {name: fmean(values) for name, values in errors.items()}
-            won = [
-                name
-                for name, limit in (
-                    ("both GNNs", min(mean["GNN"], mean["deeper GNN"])),
-                    ("loopy belief propagation", fmean(loopy)),
-                )
-                if mean["neural tree"] < limit
-            ]
-            for name in won or ["neither"]:
-                ahead[name].append(f"{family}{what}")
-    return [
-        "Where the neural tree has the smaller mean error: "
-        + "; ".join(
-            f"against {name}: {', '.join(found) or 'nowhere'}" for name, found in ahead.items() if name != "neither"
-        )
-        + f". Behind both: {', '.join(ahead['neither']) or 'nowhere'}."
+            rivals = (min(mean["GNN"], mean["deeper GNN"]), fmean(loopy))
+            for rival, limit in zip(found, rivals, strict=True):
+                gain = mean["neural tree"] - limit
+                how = "level" if abs(gain) < LEVEL else "ahead" if gain < 0 else "behind"
+                found[rival][how].append(f"{family}{what}")
+    parts = [
+        f"Against {rival} the neural tree is "
+        + "; ".join(f"{how} on {', '.join(where)}" for how, where in each.items() if where)
+        for rival, each in found.items()
     ]
+    return [f"{'. '.join(parts)}. Level means within {LEVEL} points."]
 
 
 def _errors(results: Results, sweep: str, family: str) -> tuple[dict[str, list[float]], list[float], list[float]]:
@@ -227,7 +225,7 @@ def _row(results: Results, sweep: str, what: str, family: str) -> list[str]:
     gain = fmean(errors["neural tree"]) - min(fmean(errors["GNN"]), fmean(errors["deeper GNN"]))
     width = str(widths[0]) if len(widths) == 1 else f"{widths[0]}–{widths[-1]}"
     row = [_spread(values) for values in errors.values()] + [f"{fmean(values):.1f}" for values in others]
-    return [f"| {what} | {family} | {width} | {points[0]['states']} | {' | '.join(row)} | {gain:+.1f} |"]
+    return [f"| {what} | {family} | {width} | {points[0]['states']} | {' | '.join(row)} | {round(gain, 1) + 0:+.1f} |"]
 
 
 def _draw(axes: Any, results: Results, sweep: str, of: Any, label: str, families: list[str] | None = None) -> None:
