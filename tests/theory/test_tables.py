@@ -64,8 +64,9 @@ def test_between_states_by_hand() -> None:
 
 def test_zero_potentials_stay_where_they_are() -> None:
     table = Table(torch.tensor([0.5, 0.25, -torch.inf, 1.0], dtype=torch.float64), unit=True)
-    at_states = table(torch.tensor([[0.0], [1 / 3], [2 / 3], [1.0]], dtype=torch.float64))
-    assert at_states.tolist() == [0.5, 0.25, -torch.inf, 1.0]
+    for dtype in (torch.float32, torch.float64):
+        at_states = table(torch.tensor([[0.0], [1 / 3], [2 / 3], [1.0]], dtype=dtype))
+        assert at_states.tolist() == [0.5, 0.25, -torch.inf, 1.0]
     assert table.lipschitz == torch.inf
 
 

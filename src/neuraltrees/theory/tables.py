@@ -11,7 +11,8 @@ from torch import Tensor
 
 from neuraltrees.errors import InputError
 
-NEAR = 1e-9  # a feature this close to a state is that state
+NEAR = {torch.float64: 1e-9}  # a feature this close to a state is that state
+NEAR_ROUNDED = 1e-5  # the same for features of fewer digits
 
 
 class MarkovNetworkLike(Protocol):
@@ -34,7 +35,8 @@ class Table:
 
     Args:
         values: the table T, one dimension for each variable.
-        unit: features in [0, 1] stand for states from the first to the last; else features are states.
+        unit: real features in [0, 1] stand for states from the first to the last; else, and if they are integers,
+            features are states.
 
     Shapes: x :math:`(…, k)` → :math:`(…)`
 
@@ -68,7 +70,9 @@ class Table:
         if real and self.unit:
             states = states * (sizes - 1)
         whole = states.round()
-        states = torch.where((states - whole).abs() < NEAR, whole, states) if real else states
+        states = (
+            torch.where((states - whole).abs() < NEAR.get(x.dtype, NEAR_ROUNDED), whole, states) if real else states
+        )
         if states.numel() and not bool(((states >= 0) & (states <= sizes - 1)).all()):
             where = torch.nonzero(~((states >= 0) & (states <= sizes - 1)))[0].tolist()
             most = 1 if real and self.unit else int(sizes[where[-1]]) - 1
