@@ -307,6 +307,18 @@ def test_attention_drops_messages_and_selves_by_different_tosses() -> None:
     assert 0.2 < (messages == selves).float().mean() < 0.8
 
 
+def test_an_evaluation_finds_what_the_last_epoch_found() -> None:
+    task = small_task()
+    runs = small_runs(task, [0, 4])
+    trainer = Trainer(task, SMALL.replace(layers=4, residual=True), QUICK, runs)
+    trainer.run_epoch(0)
+    trainer.correct.fill_(torch.nan)
+    trainer.evaluate()
+    report = trainer.report()
+    for number, run in enumerate(runs):
+        assert float(trainer.correct[run.split.val, number].mean()) == pytest.approx(float(report.val[number]))
+
+
 def test_a_network_of_many_layers_has_enough_tosses() -> None:
     task = small_task()
     spec = SMALL.replace(layers=70, hidden=2, conv="gcn")
