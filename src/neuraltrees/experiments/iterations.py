@@ -52,7 +52,7 @@ def show(results: Results, folder: Path) -> list[str]:
     left.axvline(mean, color="0.5", linestyle=":", label=f"mean diameter by nodes {mean:.1f}")
     left.set_xlabel("rounds T")
     left.set_ylabel("test accuracy in %")
-    left.legend(frameon=False, fontsize=8)
+    figure.legend(frameon=False, loc="outside upper left", ncols=3, fontsize=9)
     right.bar(list(counts), [100 * count / total for count in counts.values()], color="0.55")
     right.set_xlabel("diameter of the H-tree")
     right.set_ylabel("share of all graph nodes in %")
