@@ -1,7 +1,8 @@
 """Exact inference against pyAgrum and pgmpy, a batch against one by one, and memory; one run, one thread each.
 
-.venv/bin/python benchmarks/inference.py --pgmpy-python /path/to/a/venv/bin/python    # everything
+.venv/bin/python benchmarks/inference.py                         # against pyAgrum, then batches and memory
 .venv/bin/python benchmarks/inference.py --only batch memory
+.venv/bin/python benchmarks/inference.py --only pgmpy --pgmpy-python VENV/bin/python    # an environment that has pgmpy
 .venv/bin/python benchmarks/inference.py --only gpu    # on a machine that has one
 
 Times run from a parsed model to the marginals of all variables as arrays: choosing a decomposition, planning and both
@@ -158,7 +159,7 @@ def in_process(measure: str, path: Path, limit: float | None = None) -> dict[str
     return dict(json.loads(ran.stdout.splitlines()[-1]))
 
 
-def pgmpy(path: Path, python: Path, limit: float) -> float | str:
+def measure_pgmpy(path: Path, python: Path, limit: float) -> float | str:
     """pgmpy's seconds; it is given the model without the observed variables."""
     model, evidence = read(path)
     network = model.to_markov() if isinstance(model, BayesianNetwork) else model
@@ -198,44 +199,53 @@ def pgmpy(path: Path, python: Path, limit: float) -> float | str:
         return taken if taken <= limit else f"> {limit:.0f} s"
 
 
-def models(data: Path, pgmpy_python: Path | None) -> list[Row]:
+def compared(
+    rival: str, measure: Callable[[Path], float | str], data: Path
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Seconds for every model here, and for those that the rival answers rightly and in time."""
     table = Table(title="seconds from a parsed model to all marginals")
-    for column in ("model", "table entries", "neuraltrees", "of it planning", "pyAgrum", "pgmpy"):
+    for column in ("model", "table entries", "neuraltrees", "of it planning", rival):
         table.add_column(column, justify="left" if column == "model" else "right")
     ours: dict[str, float] = {}
-    rivals: dict[str, dict[str, float]] = {"pyagrum": {}, "pgmpy": {}}
-    failed: list[str] = []
+    theirs: dict[str, float] = {}
     for path in model_paths(data):
         name = path.name.split(".")[0]
         with console.status(f"running {name}"):
-            mine = in_process("ours", path)
-            theirs = in_process("pyagrum", path, LIMIT["pyagrum"])
-            third = "not run" if pgmpy_python is None else pgmpy(path, pgmpy_python, LIMIT["pgmpy"])
+            mine, found = in_process("ours", path), measure(path)
         if isinstance(mine, str):
             sys.exit(f"{name}: {mine}")
         ours[name] = mine["seconds"]
-        if isinstance(theirs, str):
-            failed.append(name)
-        else:
-            rivals["pyagrum"][name] = theirs["seconds"]
-        if not isinstance(third, str):
-            rivals["pgmpy"][name] = third
-        cells = [third if isinstance(third, str) else f"{third:.4f}"]
-        cells.insert(0, theirs if isinstance(theirs, str) else f"{theirs['seconds']:.4f}")
-        table.add_row(name, f"{mine['entries']:,.0f}", f"{mine['seconds']:.4f}", f"{mine['plan']:.4f}", *cells)
-        console.print(f"{name}: {mine['seconds']:.4f} s, pyAgrum {cells[0]}, pgmpy {cells[1]}", highlight=False)
+        if not isinstance(found, str):
+            theirs[name] = found
+        shown = found if isinstance(found, str) else f"{found:.4f}"
+        table.add_row(name, f"{mine['entries']:,.0f}", f"{mine['seconds']:.4f}", f"{mine['plan']:.4f}", shown)
+        console.print(f"{name}: {mine['seconds']:.4f} s, {rival} {shown}", highlight=False)
     console.print(table)
-    rows = [ratio("all models that pyAgrum finishes", ours, rivals["pyagrum"], 1.0, "pyAgrum")]
+    return ours, theirs
+
+
+def pyagrum(data: Path, _: Path | None) -> list[Row]:
+    def measure(path: Path) -> float | str:
+        found = in_process("pyagrum", path, LIMIT["pyagrum"])
+        return found if isinstance(found, str) else found["seconds"]
+
+    ours, theirs = compared("pyAgrum", measure, data)
+    rows = [ratio("all models that pyAgrum finishes", ours, theirs, 1.0, "pyAgrum")]
     for kind, folder in (("Bayesian networks", "bif"), ("Markov networks", "uai")):
         names = {path.name.split(".")[0] for path in (data / "pgm" / folder).iterdir()}
-        part = {name: taken for name, taken in rivals["pyagrum"].items() if name in names}
+        part = {name: taken for name, taken in theirs.items() if name in names}
         rows.append(ratio(f"of them the {kind}", ours, part, None, "pyAgrum"))
-    if failed:
+    if failed := ours.keys() - theirs.keys():
         total = sum(ours[name] for name in failed)
         rows.append(Row(f"models that pyAgrum does not finish ({len(failed)})", f"{total:.2f} s", "–", True))
-    if pgmpy_python is not None:
-        rows.append(ratio("all models that pgmpy finishes in a minute", ours, rivals["pgmpy"], 20.0, "pgmpy"))
     return rows
+
+
+def pgmpy(data: Path, python: Path | None) -> list[Row]:
+    if python is None:
+        raise SystemExit("Expected --pgmpy-python, the Python of an environment that has pgmpy; got none.")
+    ours, theirs = compared("pgmpy", lambda path: measure_pgmpy(path, python, LIMIT["pgmpy"]), data)
+    return [ratio("all models that pgmpy finishes in a minute", ours, theirs, 20.0, "pgmpy")]
 
 
 def ratio(what: str, ours: dict[str, float], rival: dict[str, float], bar: float | None, name: str) -> Row:
@@ -337,12 +347,13 @@ def gpu(_: Path, __: Path | None) -> list[Row]:
 
 
 BENCHMARKS: dict[str, Callable[[Path, Path | None], list[Row]]] = {
-    "models": models,
+    "pyagrum": pyagrum,
+    "pgmpy": pgmpy,
     "batch": batch,
     "memory": memory,
     "gpu": gpu,
 }
-DEFAULT = ["models", "batch", "memory", *(["gpu"] if torch.cuda.is_available() else [])]
+DEFAULT = ["pyagrum", "batch", "memory", *(["gpu"] if torch.cuda.is_available() else [])]
 
 
 def main() -> None:
@@ -355,7 +366,7 @@ def main() -> None:
     if arguments.measure:
         print(json.dumps(MEASURES[arguments.measure[0]](Path(arguments.measure[1]))))
         return
-    if arguments.data_root is None and {"models", "memory"} & set(arguments.only):
+    if arguments.data_root is None and {"pyagrum", "pgmpy", "memory"} & set(arguments.only):
         parser.error("the benchmarks read the shared data: pass --data-root DIR or set NEURALTREES_DATA")
     versions = f"Python {platform.python_version()}, torch {torch.__version__}, neuraltrees {nt.__version__}"
     table = Table(title=f"{os.cpu_count()} cores ({platform.machine()}), one thread, {versions}")

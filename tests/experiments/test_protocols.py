@@ -14,7 +14,7 @@ from neuraltrees.datasets import SyntheticScenes
 from neuraltrees.errors import InputError
 from neuraltrees.experiments import posterior_gap
 from neuraltrees.experiments.gap_page import gap_page
-from neuraltrees.experiments.posterior_gap import Protocol
+from neuraltrees.experiments.gap_protocols import Protocol
 from neuraltrees.experiments.statistics import mean_std
 from neuraltrees.graph import Graph
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from neuraltrees.experiments.figures import LOOKS, line, panels, save
-from neuraltrees.experiments.posterior_gap import batches_for
+from neuraltrees.experiments.gap_protocols import batches_for
 from neuraltrees.experiments.statistics import mean_std, paired, percent
 from neuraltrees.experiments.table1 import CONVS
 

@@ -39,6 +39,7 @@ def measure_training(scale: Scale, path: Path, tell: Tell) -> Results:
 
     The file keeps the times of every device that was measured, the newest for each.
     """
+    before = load_results(path, "train-time").get("points", [])
     scenes = StanfordSceneGraphs(scale.data_root)
     task = Task(list(scenes), scenes.labels).with_trees()
     run = Run(0, random_node_split(task.num_nodes))
@@ -59,7 +60,6 @@ def measure_training(scale: Scale, path: Path, tell: Tell) -> Results:
             rows.append({"conv": conv, "model": model, "train": whole - test, "test": test})
             tell(f"{conv}, {model}: {1000 * (whole - test):.1f} ms to train an epoch, {1000 * test:.1f} ms to test")
     measured = {"rows": rows, **machine(scale.device)}
-    before = load_results(path, "train-time").get("points", [])
     others = [point for point in before if point["device"] != measured["device"]]
     results: Results = {"experiment": "train-time", "points": [*others, measured]}
     write_whole(path, json.dumps(results, indent=1).encode())
