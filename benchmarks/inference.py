@@ -184,7 +184,11 @@ def measure_pgmpy(path: Path, python: Path, limit: float) -> float | str:
         imports = 10  # seconds beside the limit, for its imports and the marginals' way back
         try:
             ran = subprocess.run(
-                [python, script, file, str(limit)], capture_output=True, text=True, timeout=limit + imports, check=False
+                [python, "-W", "ignore", script, file, str(limit)],
+                capture_output=True,
+                text=True,
+                timeout=limit + imports,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return f"> {limit:.0f} s"

@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from typing import Any
 
 import numpy as np
-
-warnings.simplefilter("ignore")
-from pgmpy.factors.discrete import DiscreteFactor, TabularCPD  # noqa: E402
-from pgmpy.inference import VariableElimination  # noqa: E402
-from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork  # noqa: E402
+from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
+from pgmpy.inference import VariableElimination
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 
 PATIENCE = 8  # seconds after which its pace is looked at
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import torch
@@ -61,8 +61,8 @@ class StanfordSceneGraphs(InMemoryDataset):  # type: ignore[misc]
     {'room': 15, 'object': 35}
     """
 
-    labels: dict[str, tuple[str, ...]] = {"room": ROOM_LABELS, "object": OBJECT_LABELS}  # noqa: RUF012
-    classes: dict[str, int] = {name: len(labels) for name, labels in labels.items()}  # noqa: RUF012
+    labels: ClassVar[dict[str, tuple[str, ...]]] = {"room": ROOM_LABELS, "object": OBJECT_LABELS}
+    classes: ClassVar[dict[str, int]] = {name: len(labels) for name, labels in labels.items()}
 
     def __init__(
         self,

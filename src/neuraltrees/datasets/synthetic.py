@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -44,8 +45,8 @@ class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
     True
     """
 
-    labels: dict[str, tuple[str, ...]] = {"room": ROOM_LABELS, "object": OBJECT_LABELS}  # noqa: RUF012
-    classes: dict[str, int] = {name: len(labels) for name, labels in labels.items()}  # noqa: RUF012
+    labels: ClassVar[dict[str, tuple[str, ...]]] = {"room": ROOM_LABELS, "object": OBJECT_LABELS}
+    classes: ClassVar[dict[str, int]] = {name: len(labels) for name, labels in labels.items()}
 
     def __init__(
         self,
