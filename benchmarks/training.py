@@ -40,7 +40,7 @@ import neuraltrees as nt
 from neuraltrees.data import HTreeData
 from neuraltrees.data.transform import attach_htree, attach_htrees
 from neuraltrees.datasets import CitationNetwork, Split, StanfordSceneGraphs, citation_split, random_node_split
-from neuraltrees.nn.maps import SparseMap
+from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.training import NetworkSpec, Run, Task, Trainer, TrainingSpec
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -1,6 +1,5 @@
 """Learning on graphs through their H-trees."""
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 from neuraltrees.decomposition import BoundedTreewidthSample as BoundedTreewidthSample
@@ -19,6 +18,7 @@ from neuraltrees.errors import TreeTooLargeError as TreeTooLargeError
 from neuraltrees.errors import ZeroProbabilityError as ZeroProbabilityError
 from neuraltrees.graph import Graph as Graph
 from neuraltrees.graph import moralize as moralize
+from neuraltrees.lazy import lazy_names as _lazy_names
 from neuraltrees.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from neuraltrees.htree import build_htree as build_htree
     from neuraltrees.htree import load_htree as load_htree
     from neuraltrees.htree import save_htree as save_htree
-    from neuraltrees.htree.drawing import draw as draw
     from neuraltrees.nn import GNN as GNN
     from neuraltrees.nn import NeuralTree as NeuralTree
+    from neuraltrees.plots.drawing import draw as draw
 
 # torch and matplotlib take a second or more to import; names that need them are loaded when first used, so that
 # `neuraltrees --help` and a plain decomposition answer at once.
@@ -39,21 +39,11 @@ _LAZY = {
     "build_htree": "neuraltrees.htree",
     "load_htree": "neuraltrees.htree",
     "save_htree": "neuraltrees.htree",
-    "draw": "neuraltrees.htree.drawing",
+    "draw": "neuraltrees.plots.drawing",
     "NeuralTree": "neuraltrees.nn",
     "GNN": "neuraltrees.nn",
     "HTreeData": "neuraltrees.data",
     "ToHTree": "neuraltrees.data",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        value = getattr(_import_module(_LAZY[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'neuraltrees' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+__getattr__, __dir__ = _lazy_names(__name__, _LAZY)

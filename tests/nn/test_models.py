@@ -11,8 +11,8 @@ from torch_geometric.nn import GCNConv, GraphConv, SAGEConv
 
 import neuraltrees as nt
 from neuraltrees.nn import GNN, NeuralTree
-from neuraltrees.nn.leaves import lift_to_leaves, pool_leaves
-from neuraltrees.nn.links import Links
+from neuraltrees.nn.schedule.leaves import lift_to_leaves, pool_leaves
+from neuraltrees.nn.schedule.messages import Links
 
 GOLDEN = nt.Graph([[0, 0, 1, 2, 2, 3], [1, 2, 3, 3, 4, 4]])
 TREE = nt.build_htree(GOLDEN)

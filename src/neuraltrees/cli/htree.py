@@ -84,7 +84,7 @@ def htree_of_file(
         save_htree(tree, out)
         facts["written to"] = str(out)
     if draw is not None:
-        from neuraltrees.htree.drawing import draw as draw_figure
+        from neuraltrees.plots.drawing import draw as draw_figure
 
         with working("drawing"):
             draw_figure(graph, decomposition, tree, path=draw)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional, get_args, get_type_hints
 
 import typer
 
-from neuraltrees.training.spec import Spec
+from neuraltrees.options import Spec
 
 
 def with_options(

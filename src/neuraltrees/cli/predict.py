@@ -32,8 +32,8 @@ def predict(
     Example: neuraltrees predict neuraltrees-runs/synthetic-neural-tree-sage/model.safetensors scene.json
     """
     with working("loading"):
+        from neuraltrees.data.json_graphs import read_graphs
         from neuraltrees.training.bundle import Bundle
-        from neuraltrees.training.json_graphs import read_graphs
 
         network = Bundle.load(bundle)
         graphs, names = read_graphs(input, list(network.labels))

@@ -20,8 +20,8 @@ from neuraltrees.training.config import DataSpec, TrainConfig, load_config
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 
 if TYPE_CHECKING:
-    from neuraltrees.training.engine import Epoch, Fitted, Trainer
     from neuraltrees.training.problem import Problem
+    from neuraltrees.training.trainer import Epoch, Fitted, Trainer
 
 
 @with_options(TrainConfig, {"Data and runs": DataSpec, "Network": NetworkSpec, "Training": TrainingSpec})
@@ -85,7 +85,7 @@ class RunFolder:
 
 def _prepare(config: TrainConfig, problem: Problem, files: RunFolder, resume: bool) -> tuple[Trainer, Any]:
     from neuraltrees.training.checkpoint import Checkpoint
-    from neuraltrees.training.engine import Trainer
+    from neuraltrees.training.trainer import Trainer
 
     trainer = Trainer(problem.task, config.network, config.training, problem.runs, config.device)
     identity = config.replace(device="cpu", data_root=None).as_dict() | {"data": problem.task.fingerprint()}
@@ -168,8 +168,8 @@ def _result(config: TrainConfig, fitted: Fitted) -> dict[str, Any]:
 
 
 def _finish(files: RunFolder, fitted: Fitted, result: dict[str, Any]) -> None:
+    from neuraltrees.plots.curves import draw_curves
     from neuraltrees.training.bundle import Bundle
-    from neuraltrees.training.figures import draw_curves
 
     curves = {name: getattr(fitted, f"{name}_curve").t().tolist() for name in ("loss", "val", "test")}
     write_whole(files.result, _json(result | {"curves": curves}).encode())

@@ -21,8 +21,8 @@ from neuraltrees.files import make_folder, write_whole
 
 if TYPE_CHECKING:
     from neuraltrees.training.config import TrainConfig
-    from neuraltrees.training.trials import Grid, TrialDone, Tuned
-    from neuraltrees.training.tune import OnTrial
+    from neuraltrees.tuning.trials import Grid, TrialDone, Tuned
+    from neuraltrees.tuning.tune import OnTrial
 
 GRID = "Grid"
 SEVERAL = " With commas between, or the option repeated; by default the paper's."
@@ -83,7 +83,7 @@ def tune_command(
     settings, grid = _settings(out, config, overrides, given, resume)
     with working("loading"):
         from neuraltrees.training.problem import load_problem
-        from neuraltrees.training.tune import tune
+        from neuraltrees.tuning.tune import tune
 
         problem = load_problem(settings)
     make_folder(out)
@@ -119,12 +119,12 @@ def _settings(
 ) -> tuple[TrainConfig, Grid]:
     """What is not tuned and what is; where a study is resumed, all that is not said again is as it was."""
     from neuraltrees.training.config import load_config
-    from neuraltrees.training.trials import Grid
+    from neuraltrees.tuning.trials import Grid
 
     if resume and config is None and (out / "study.yaml").exists():
         config = out / "study.yaml"
     if resume and (out / "study.json").exists():
-        from neuraltrees.training.tune_study import stored_grid
+        from neuraltrees.tuning.study import stored_grid
 
         given = stored_grid(out) | given
     return load_config(config, overrides), Grid(**given)
@@ -154,7 +154,7 @@ def _progress(total: int) -> Iterator[OnTrial]:
 
 
 def _keep(tuned: Tuned, settings: TrainConfig, out: Path) -> None:
-    from neuraltrees.training.tune_figure import tune_figure
+    from neuraltrees.plots.tuning import tune_figure
 
     result = {
         "config": {k: v for k, v in asdict(settings).items() if k not in tuned.grid.values()},

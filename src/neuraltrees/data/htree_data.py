@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
-from neuraltrees.data.fit import check_fit
+from neuraltrees.data.tree_check import check_fit
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.htree import HTree

@@ -10,9 +10,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
+from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.data.htree_data import TREE_ATTRIBUTES, HTreeData, tree_attributes
 from neuraltrees.decomposition import TreeDecomposition, decompose, sample_bounded_treewidth
-from neuraltrees.decomposition.decompose import DEFAULT_SECONDS, Method, check_at_least, check_method, check_seed
+from neuraltrees.decomposition.decompose import DEFAULT_SECONDS, Method, check_method
 from neuraltrees.graph import Graph
 from neuraltrees.htree import HTree, build_htree
 

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
+from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.datasets.scene_model import SceneModel
 from neuraltrees.datasets.scene_posterior import edge_ends, eliminate, find_hosts
 from neuraltrees.datasets.stanford import OBJECT_LABELS, ROOM_LABELS
-from neuraltrees.decomposition.decompose import check_at_least, check_seed
 from neuraltrees.errors import InputError
 
 FEWEST, MOST = 2, 14

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
-import numpy as np
-
 from neuraltrees._core import native
+from neuraltrees.checks import check_restarts, check_seed, check_time_limit, count_threads
 from neuraltrees.decomposition.decomposition import TreeDecomposition
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
@@ -74,32 +72,3 @@ def decompose(
 def check_method(method: str) -> None:
     if method not in METHODS:
         raise InputError(f"Expected a method out of {', '.join(METHODS)}; got {method!r}.")
-
-
-def check_time_limit(time_limit: float | None) -> None:
-    if time_limit is not None and not time_limit > 0:
-        raise InputError(f"Expected a time_limit of more than 0 seconds; got {time_limit}.")
-
-
-def check_restarts(restarts: int) -> int:
-    return check_at_least("restarts", restarts, 1, 2**31 - 1)
-
-
-def check_seed(seed: int) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-        raise InputError(f"Expected a seed between 0 and 2^64 - 1; got {seed!r}.")
-    return int(seed)
-
-
-def check_at_least(name: str, value: int, least: int, most: int = 2**63 - 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"Expected {name} as an integer of at least {least}; got {value!r}.")
-    if value > most:
-        raise InputError(f"Expected {name} as an integer of at most {most}; got {value}.")
-    return int(value)
-
-
-def count_threads(threads: int | None) -> int:
-    if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return check_at_least("threads", threads, 1, 1024)

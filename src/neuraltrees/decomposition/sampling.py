@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from neuraltrees._core import native
-from neuraltrees.decomposition.decompose import check_at_least, check_seed
+from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.decomposition.decomposition import TreeDecomposition
 from neuraltrees.graph import Graph
 

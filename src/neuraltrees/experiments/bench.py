@@ -10,14 +10,14 @@ from functools import partial
 import networkx as nx
 from torch import Tensor
 
+from neuraltrees.data.task import Task
 from neuraltrees.datasets import SyntheticScenes, random_graph_split
 from neuraltrees.decomposition import sample_bounded_treewidth
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
 from neuraltrees.inference import JunctionTree, random_markov_network
-from neuraltrees.training.engine import Run, Trainer
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.training.task import Task
+from neuraltrees.training.trainer import Run, Trainer
 
 SCENES, NODES, RUNS, POTENTIALS = 150, 10_000, 8, 200
 

@@ -14,8 +14,8 @@ import torch
 from neuraltrees.errors import InputError
 from neuraltrees.files import write_whole
 from neuraltrees.training.config import TrainConfig, preset
-from neuraltrees.training.engine import fit
 from neuraltrees.training.problem import load_problem
+from neuraltrees.training.trainer import fit
 from neuraltrees.version import __version__
 
 Name: TypeAlias = Mapping[str, str | int | float | None]

@@ -10,8 +10,8 @@ from typing import Any
 from neuraltrees.experiments.cells import Cell, Name, Tell, accuracies, run_cells
 from neuraltrees.experiments.citation_tuning import BUDGET, Tuned, regime, tune
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
-from neuraltrees.experiments.figures import LOOKS, MORE, line, panels, save
 from neuraltrees.experiments.statistics import mean_std, paired
+from neuraltrees.plots.style import LOOKS, MORE, line, panels, save
 
 NETWORKS = {"pubmed": "PubMed", "citeseer": "CiteSeer", "cora": "Cora"}
 # 20 nodes a class up to as many as its smallest class can give in every split; None is all that remain.

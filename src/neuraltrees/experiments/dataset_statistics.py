@@ -10,10 +10,10 @@ from neuraltrees.datasets import CitationNetwork, StanfordSceneGraphs
 from neuraltrees.decomposition import decompose
 from neuraltrees.experiments.cells import Tell, machine
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
-from neuraltrees.experiments.figures import panels, save
 from neuraltrees.files import write_whole
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
+from neuraltrees.plots.style import panels, save
 
 PRINTED = {"PubMed": (19717, 44338, 3), "CiteSeer": (3327, 4732, 6), "Cora": (2708, 5429, 7)}
 

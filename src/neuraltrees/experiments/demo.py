@@ -13,6 +13,7 @@ from typing import get_args
 import torch
 from torch import Tensor
 
+from neuraltrees.data.task import Task
 from neuraltrees.datasets import SyntheticScenes, random_graph_split
 from neuraltrees.datasets.stanford import OBJECT_LABELS
 from neuraltrees.decomposition import decompose
@@ -20,10 +21,9 @@ from neuraltrees.experiments.own_features import from_own_features
 from neuraltrees.experiments.report import DemoReport, Trained
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
-from neuraltrees.training.engine import Fitted, Run, fit
 from neuraltrees.training.problem import SIZES
 from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
-from neuraltrees.training.task import Task
+from neuraltrees.training.trainer import Fitted, Run, fit
 
 NAMES = {"neural-tree": "neural tree", "gnn": "GNN"}
 

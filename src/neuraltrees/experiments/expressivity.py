@@ -18,12 +18,12 @@ import torch
 from neuraltrees.errors import InputError
 from neuraltrees.experiments.cells import Tell, load_results, machine
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
-from neuraltrees.experiments.figures import LOOKS, MORE, panels, save
 from neuraltrees.experiments.marginal_problems import FAMILIES, Problem, total_variation
 from neuraltrees.files import write_whole
 from neuraltrees.htree import build_htree
 from neuraltrees.nn import GNN, NeuralTree
 from neuraltrees.nn.models import Network, Plan
+from neuraltrees.plots.style import LOOKS, MORE, panels, save
 
 LAYERS = 12
 NETWORKS = {"neural tree": LAYERS, "GNN": LAYERS, "deeper GNN": 2 * LAYERS}

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from neuraltrees.experiments.figures import LOOKS, line, panels, save
 from neuraltrees.experiments.gap_protocols import batches_for
 from neuraltrees.experiments.statistics import mean_std, paired, percent
 from neuraltrees.experiments.table1 import CONVS
+from neuraltrees.plots.style import LOOKS, line, panels, save
 
 NAMES = {"neural-tree": "neural tree", "gnn": "GNN"}
 COMMAND = "python -m neuraltrees.experiments.posterior_gap --out docs/results"

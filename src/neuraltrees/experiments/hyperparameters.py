@@ -8,11 +8,11 @@ from typing import Any, get_args
 
 from neuraltrees.experiments.cells import Cell, Name, Tell, run_cells
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
-from neuraltrees.experiments.figures import FORMATS
 from neuraltrees.files import write_whole
+from neuraltrees.plots.style import FORMATS
+from neuraltrees.plots.tuning import tune_figure
 from neuraltrees.training.spec import ModelName
-from neuraltrees.training.trials import PAPER_GRID, Grid, Point, TrialDone, Tuned, select
-from neuraltrees.training.tune_figure import tune_figure
+from neuraltrees.tuning.trials import PAPER_GRID, Grid, Point, TrialDone, Tuned, select
 
 SMALL_GRID = Grid((2, 4), (16, 32), (0.005, 0.01), (0.25, 0.5), (0.0, 1e-3))
 PRINTED = {"gnn": Point(3, 64, 0.01, 0.25, 0.0), "neural-tree": Point(4, 128, 0.01, 0.25, 0.0)}  # GCN, in the paper

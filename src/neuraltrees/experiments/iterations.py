@@ -9,11 +9,11 @@ from pathlib import Path
 from neuraltrees.datasets import StanfordSceneGraphs
 from neuraltrees.experiments.cells import Cell, Tell, accuracies, run_cells
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
-from neuraltrees.experiments.figures import LOOKS, line, panels, save
 from neuraltrees.experiments.statistics import mean_std, percent
 from neuraltrees.files import write_whole
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
+from neuraltrees.plots.style import LOOKS, line, panels, save
 
 NETWORKS = {"neural tree": "neural-tree", "GNN": "gnn"}
 

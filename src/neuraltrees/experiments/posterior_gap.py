@@ -23,6 +23,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 from torch_geometric.data import Data
 
+from neuraltrees.data.task import Task
 from neuraltrees.datasets import Split, SyntheticScenes
 from neuraltrees.errors import InputError
 from neuraltrees.experiments.cells import Tell, machine
@@ -30,10 +31,9 @@ from neuraltrees.experiments.gap_protocols import PROTOCOLS, Protocol, batches_f
 from neuraltrees.experiments.own_features import from_own_features
 from neuraltrees.experiments.statistics import percent
 from neuraltrees.files import write_whole
-from neuraltrees.training.engine import Epoch, Fitted, Run, fit
 from neuraltrees.training.problem import SIZES
 from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
-from neuraltrees.training.task import Task
+from neuraltrees.training.trainer import Epoch, Fitted, Run, fit
 
 MANY = 20_000
 MODELS: tuple[ModelName, ...] = ("gnn", "neural-tree")

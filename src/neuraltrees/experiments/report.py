@@ -24,7 +24,7 @@ from neuraltrees.experiments.report_figures import (
     learning_curves,
 )
 from neuraltrees.files import PathLike, write_whole
-from neuraltrees.htree.drawing import draw
+from neuraltrees.plots.drawing import draw
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -18,7 +18,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from neuraltrees.htree.drawing import draw
+from neuraltrees.plots.drawing import draw
 
 if TYPE_CHECKING:
     from neuraltrees.experiments.report import Trained

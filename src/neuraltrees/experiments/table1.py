@@ -8,8 +8,8 @@ from typing import get_args
 
 from neuraltrees.experiments.cells import Cell, accuracies
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
-from neuraltrees.experiments.figures import LOOKS, panels, save
 from neuraltrees.experiments.statistics import mean_std, paired, percent
+from neuraltrees.plots.style import LOOKS, panels, save
 from neuraltrees.training.spec import ConvName
 
 CONVS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "gin": "GIN"}

@@ -12,19 +12,19 @@ from typing import Any, get_args
 import torch
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from neuraltrees.data.task import Task
 from neuraltrees.datasets import CitationNetwork, StanfordSceneGraphs, random_node_split
 from neuraltrees.decomposition import sample_bounded_treewidth
 from neuraltrees.experiments.cells import Tell, load_results, machine
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
-from neuraltrees.experiments.figures import MORE, panels, save
 from neuraltrees.experiments.table1 import CONVS
 from neuraltrees.files import write_whole
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
+from neuraltrees.plots.style import MORE, panels, save
 from neuraltrees.training.config import TrainConfig, preset
-from neuraltrees.training.engine import Run, Trainer
 from neuraltrees.training.spec import ConvName, ModelName
-from neuraltrees.training.task import Task
+from neuraltrees.training.trainer import Run, Trainer
 
 PRINTED = {  # seconds an epoch on a Quadro P4000: training GNN, training tree, testing GNN, testing tree
     "gcn": (0.072, 0.305, 0.048, 0.058),

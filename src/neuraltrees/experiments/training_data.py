@@ -6,9 +6,9 @@ from pathlib import Path
 
 from neuraltrees.experiments.cells import Cell, accuracies
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
-from neuraltrees.experiments.figures import LOOKS, line, panels, save
 from neuraltrees.experiments.statistics import mean_std, paired
 from neuraltrees.experiments.table1 import NETWORKS
+from neuraltrees.plots.style import LOOKS, line, panels, save
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 

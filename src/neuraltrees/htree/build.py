@@ -5,16 +5,8 @@ from __future__ import annotations
 import torch
 
 from neuraltrees._core import native
-from neuraltrees.decomposition.decompose import (
-    Method,
-    check_at_least,
-    check_method,
-    check_restarts,
-    check_seed,
-    check_time_limit,
-    count_threads,
-    decompose,
-)
+from neuraltrees.checks import check_at_least, check_restarts, check_seed, check_time_limit, count_threads
+from neuraltrees.decomposition.decompose import Method, check_method, decompose
 from neuraltrees.decomposition.decomposition import TreeDecomposition
 from neuraltrees.graph import Graph
 from neuraltrees.htree.htree import HTree

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from neuraltrees._core import native
+from neuraltrees.checks import check_seed
 from neuraltrees.decomposition import TreeDecomposition, decompose
 from neuraltrees.decomposition.decompose import Method as DecomposeMethod
-from neuraltrees.decomposition.decompose import check_seed
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuraltrees.checks import check_at_least
 from neuraltrees.decomposition import TreeDecomposition
-from neuraltrees.decomposition.decompose import check_at_least
 from neuraltrees.errors import InputError, ModelTooLargeError
 from neuraltrees.inference.answer import Answer, check_possible
 from neuraltrees.inference.bayesian import BayesianNetwork

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuraltrees.decomposition.decompose import check_at_least
+from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from neuraltrees.decomposition.decompose import check_at_least, check_seed
+from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.inference.markov import MarkovNetwork

@@ -12,19 +12,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuraltrees.errors import InputError
-from neuraltrees.nn.convolution import RELATIONS, Convolution
-from neuraltrees.nn.dropout import Coins, Dropout
-from neuraltrees.nn.foreign import Foreign
-from neuraltrees.nn.gat import GAT
-from neuraltrees.nn.gcn import GCN
-from neuraltrees.nn.gin import GIN
-from neuraltrees.nn.leaves import lift_to_leaves, pooling
-from neuraltrees.nn.links import Links
-from neuraltrees.nn.maps import MakeMap, Map, ScatterMap, SparseMap
-from neuraltrees.nn.norm import RunBatchNorm
-from neuraltrees.nn.readout import Readout
-from neuraltrees.nn.sage import SAGE
-from neuraltrees.nn.unroll import unroll
+from neuraltrees.nn.conv.convolution import RELATIONS, Convolution
+from neuraltrees.nn.conv.external import Foreign
+from neuraltrees.nn.conv.gat import GAT
+from neuraltrees.nn.conv.gcn import GCN
+from neuraltrees.nn.conv.gin import GIN
+from neuraltrees.nn.conv.sage import SAGE
+from neuraltrees.nn.ensemble.dropout import Coins, Dropout
+from neuraltrees.nn.ensemble.norm import RunBatchNorm
+from neuraltrees.nn.ensemble.sparse import MakeMap, Map, ScatterMap, SparseMap
+from neuraltrees.nn.head.node import Readout
+from neuraltrees.nn.schedule.leaves import lift_to_leaves, pooling
+from neuraltrees.nn.schedule.messages import Links
+from neuraltrees.nn.schedule.refinement import unroll
 
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
 CONVS: dict[str, type[Convolution]] = {"gcn": GCN, "sage": SAGE, "gat": GAT, "gin": GIN}

@@ -1,7 +1,8 @@
 """The paper's theory as working code: compatible functions, the lemmas, the bounds, and what they promise."""
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
+
+from neuraltrees.lazy import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from neuraltrees.theory.aggregation import RootSum as RootSum
@@ -21,27 +22,22 @@ if TYPE_CHECKING:
     from neuraltrees.theory.tables import Table as Table
 
 _LAZY = {
-    "RootSum": "aggregation",
-    "Approximation": "approximation",
-    "approximate": "approximation",
-    "naive_parameters": "grids",
-    "parameter_bound": "bounds",
-    "parameter_bound_by_treewidth": "bounds",
-    "CompatibleFunction": "compatible",
-    "maximal_cliques": "cliques",
-    "Composition": "composition",
-    "Factorisation": "factorisation",
-    "HatNetwork": "hats",
-    "ExpSum": "invariance",
-    "homomorphisms": "invariance",
-    "RidgeNetwork": "ridges",
-    "Table": "tables",
+    "RootSum": "neuraltrees.theory.aggregation",
+    "Approximation": "neuraltrees.theory.approximation",
+    "approximate": "neuraltrees.theory.approximation",
+    "naive_parameters": "neuraltrees.theory.grids",
+    "parameter_bound": "neuraltrees.theory.bounds",
+    "parameter_bound_by_treewidth": "neuraltrees.theory.bounds",
+    "CompatibleFunction": "neuraltrees.theory.compatible",
+    "maximal_cliques": "neuraltrees.theory.cliques",
+    "Composition": "neuraltrees.theory.composition",
+    "Factorisation": "neuraltrees.theory.factorisation",
+    "HatNetwork": "neuraltrees.theory.hats",
+    "ExpSum": "neuraltrees.theory.invariance",
+    "homomorphisms": "neuraltrees.theory.invariance",
+    "RidgeNetwork": "neuraltrees.theory.ridges",
+    "Table": "neuraltrees.theory.tables",
 }
 
 __all__ = list(_LAZY)
-
-
-def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        return getattr(_import_module(f"neuraltrees.theory.{_LAZY[name]}"), name)
-    raise AttributeError(f"module 'neuraltrees.theory' has no attribute {name!r}")
+__getattr__, __dir__ = _lazy_names(__name__, _LAZY)

@@ -8,11 +8,11 @@ from typing import TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
-from neuraltrees.decomposition.decompose import check_at_least
+from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.htree import HTree
 from neuraltrees.nn import GIN, Links
-from neuraltrees.nn.convolution import RELATIONS
+from neuraltrees.nn.conv.convolution import RELATIONS
 
 ROOT_ROOT, TO_CHILD = 0, 2  # edge types
 NOW, BEFORE, SUM, BELOW, GATE = range(5)  # channels of the states; gates follow one another

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from neuraltrees.errors import InputError
 from neuraltrees.htree import HTree
-from neuraltrees.nn.leaves import pool_leaves
+from neuraltrees.nn.schedule.leaves import pool_leaves
 from neuraltrees.theory.aggregation import RootSum
 from neuraltrees.theory.compatible import CompatibleFunction, answer_dtype
 from neuraltrees.theory.composition import Composition

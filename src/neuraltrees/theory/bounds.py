@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from neuraltrees.decomposition.decompose import check_at_least
+from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.htree import HTree
 

@@ -12,10 +12,10 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from neuraltrees.data import HTreeData
+from neuraltrees.data.task import Task, concatenated, type_of
 from neuraltrees.nn import GNN, NeuralTree
-from neuraltrees.nn.maps import SparseMap
+from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.models import Network, Plan
-from neuraltrees.training.task import Task, concatenated, type_of
 
 
 @dataclass(frozen=True)

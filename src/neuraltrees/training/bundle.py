@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from neuraltrees.decomposition.decompose import check_at_least
+from neuraltrees.checks import check_at_least
+from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
+from neuraltrees.data.task import check_graph, listed, type_of, with_trees
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
 from neuraltrees.training.batches import portion
 from neuraltrees.training.checkpoint import load_tensors, save_tensors
-from neuraltrees.training.engine import Fitted
-from neuraltrees.training.scaling import AS_THEY_ARE, Scaling
 from neuraltrees.training.spec import NetworkSpec
-from neuraltrees.training.task import check_graph, listed, type_of, with_trees
+from neuraltrees.training.trainer import Fitted
 
 FORMAT = "neuraltrees-bundle-1"
 

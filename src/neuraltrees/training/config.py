@@ -10,7 +10,8 @@ import yaml
 
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, read_whole
-from neuraltrees.training.spec import NetworkSpec, Spec, TrainingSpec, option
+from neuraltrees.options import Spec, option
+from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 
 DatasetName: TypeAlias = Literal["synthetic", "stanford3dsg", "cora", "citeseer", "pubmed"]
 SCENES, CITATIONS = ("synthetic", "stanford3dsg"), ("cora", "citeseer", "pubmed")

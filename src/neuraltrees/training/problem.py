@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neuraltrees.data.splits import citation_split, random_graph_split, random_node_split
+from neuraltrees.data.task import Task
 from neuraltrees.datasets import CitationNetwork, StanfordSceneGraphs, SyntheticScenes
-from neuraltrees.datasets.splits import citation_split, random_graph_split, random_node_split
 from neuraltrees.training.config import CITATIONS, TrainConfig
-from neuraltrees.training.engine import Run
-from neuraltrees.training.task import Task
+from neuraltrees.training.trainer import Run
 
 SIZES = (3, 4, 5)  # the columns of a scene graph's features that hold the size of the bounding box
 

@@ -2,51 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields, replace
-from math import isfinite
-from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args, get_type_hints
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from neuraltrees.errors import InputError
+from neuraltrees.options import Spec, option
 
 if TYPE_CHECKING:
     from neuraltrees.nn.models import Network
 
 ModelName: TypeAlias = Literal["neural-tree", "gnn"]
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
-
-_RULES: dict[str, tuple[str, Callable[[float, float], bool]]] = {
-    "ge": ("at least", lambda value, limit: value >= limit),
-    "gt": ("above", lambda value, limit: value > limit),
-    "le": ("at most", lambda value, limit: value <= limit),
-    "lt": ("below", lambda value, limit: value < limit),
-}
-
-
-def option(default: Any, help: str, **limits: float) -> Any:
-    """A field with a line of help and limits such as `ge=1` (at least), `gt` (above), `le` (at most), `lt` (below)."""
-    return field(default=default, metadata={"help": help, "limits": limits})
-
-
-class Spec:
-    """A frozen value object whose fields are options; a value that breaks a rule raises `InputError`."""
-
-    def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
-        for each in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, each.name)
-            rule = _broken_rule(value, hints[each.name], each.metadata["limits"])
-            if rule is not None:
-                raise InputError(f"Expected {each.name} {rule}; got {value!r}.")
-
-    def replace(self, **changes: Any) -> Self:
-        """The same but for some values."""
-        return replace(self, **changes)  # type: ignore[type-var]
-
-    def as_dict(self) -> dict[str, Any]:
-        """All values by name."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
 
 
 @dataclass(frozen=True)
@@ -105,21 +70,3 @@ class TrainingSpec(Spec):
     batches: int = option(16, "Steps an epoch: the graphs are divided among so many batches.", ge=1)
     divisions: int = option(1, "Ways to divide the graphs, one after another; several with batch norm.", ge=1)
     tf32: bool = option(False, "On a GPU, round what is multiplied to 10 bits: quicker for wide networks.")
-
-
-def _broken_rule(value: Any, hint: Any, limits: dict[str, float]) -> str | None:
-    """What was expected of a value that is not of its type or outside its limits; None if it is fine."""
-    allowed = get_args(hint) or (hint,)
-    if value is None and NoneType in allowed:
-        return None
-    if all(isinstance(each, str) for each in allowed):
-        return None if value in allowed else f"out of {', '.join(allowed)}"
-    kind = next(each for each in allowed if each is not NoneType)
-    fits = isinstance(value, (int, float) if kind is float else kind) and (kind is bool or not isinstance(value, bool))
-    if not fits or (kind is float and not isfinite(value)):
-        return f"to be {({int: 'an integer', float: 'a number', bool: 'true or false', str: 'a text'})[kind]}"
-    for name, limit in limits.items():
-        words, holds = _RULES[name]
-        if not holds(value, limit):
-            return f"to be {words} {limit:g}"
-    return None

@@ -1,0 +1,1 @@
+"""Convolutions: how one round combines a state with its messages."""

@@ -1,0 +1,102 @@
+"""One linear map, or R of them at once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from neuraltrees.nn.ensemble.sparse import SparseMap
+
+
+class RunLinear(nn.Module):
+    r"""A linear map for states of one run, or of R runs that each have their own weights.
+
+    :math:`z_n = h_n W + b`, and with runs :math:`z_{nr} = h_{nr} W_r + b_r`.
+
+    Args:
+        in_channels: size of the states.
+        out_channels: size of the result.
+        runs: number of independent runs; None for a single one without the extra dimension.
+        bias: whether to add :math:`b`.
+        glorot: whether weights start from Glorot's uniform distribution and the bias from zero, as in GCN and GAT; else
+            both are uniform within :math:`1/\sqrt{F}`, as in `torch.nn.Linear`.
+
+    Shapes: :math:`(N, F) → (N, O)`; with runs :math:`(N, F)` (shared by the runs) or :math:`(N, R, F) → (N, R, O)`.
+    The input may be sparse if it is shared.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, runs: int | None = None, bias: bool = True, glorot: bool = False
+    ) -> None:
+        super().__init__()
+        lead = () if runs is None else (runs,)
+        self.in_channels, self.out_channels, self.runs, self.glorot = in_channels, out_channels, runs, glorot
+        self.weight = nn.Parameter(torch.empty(*lead, in_channels, out_channels))
+        self.bias = nn.Parameter(torch.empty(*lead, out_channels)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws the weights and the bias anew."""
+        default = 1 / math.sqrt(max(1, self.in_channels))
+        bound = math.sqrt(6 / (self.in_channels + self.out_channels)) if self.glorot else default
+        nn.init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            nn.init.uniform_(self.bias, -default, default) if not self.glorot else nn.init.zeros_(self.bias)
+
+    def forward(self, h: Tensor) -> Tensor:
+        return self.shift(self.multiply(h))
+
+    def shift(self, z: Tensor) -> Tensor:
+        """Adds the bias, if there is one."""
+        return z if self.bias is None else z + self.bias
+
+    def multiply(self, h: Tensor | SparseMap) -> Tensor:
+        """The product alone, without the bias."""
+        return product(h, self.weight)
+
+    def extra_repr(self) -> str:
+        bias = self.bias is not None
+        return f"{self.in_channels}, {self.out_channels}, runs={self.runs}, bias={bias}, glorot={self.glorot}"
+
+
+def product(h: Tensor | SparseMap, weight: Tensor) -> Tensor:
+    """States times the weights of one run, or of each run times its own.
+
+    Shapes: h :math:`(N, F)`, weight :math:`(F, O)` → :math:`(N, O)`; h :math:`(N, F)`, which may be sparse, or
+    :math:`(N, R, F)`, weight :math:`(R, F, O)` → :math:`(N, R, O)`
+    """
+    if isinstance(h, SparseMap):
+        return h(weight if weight.dim() == 2 else weight.transpose(0, 1))
+    if weight.dim() == 2:
+        return h @ weight
+    runs, size, out = weight.shape
+    if h.dim() == 2:  # one product with the weights of all runs side by side
+        return (h @ weight.transpose(0, 1).reshape(size, -1)).view(-1, runs, out)
+    if runs == 1:
+        return (h.squeeze(1) @ weight[0]).unsqueeze(1)
+    result: Tensor = _RunProduct.apply(h, weight)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _RunProduct(torch.autograd.Function):
+    """A product for each run, read from and written to states that lie node by node without a copy."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(h, weight)
+        out = h.new_empty(*h.shape[:2], weight.shape[2])
+        torch.bmm(h.transpose(0, 1), weight, out=out.transpose(0, 1))
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        h, weight = ctx.saved_tensors
+        by_run = grad.transpose(0, 1)
+        of_h = None
+        if ctx.needs_input_grad[0]:
+            of_h = torch.empty_like(h)
+            torch.bmm(by_run, weight.transpose(1, 2), out=of_h.transpose(0, 1))
+        return of_h, torch.bmm(h.permute(1, 2, 0), by_run)

@@ -1,0 +1,1 @@
+"""Heads: how states become answers."""

@@ -1,0 +1,56 @@
+"""READ and COMB's last step: one linear layer per node type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from neuraltrees.errors import InputError
+from neuraltrees.nn.ensemble.linear import RunLinear
+
+
+class Readout(nn.Module):
+    """Logits from states, by the layer of each node's type.
+
+    Args:
+        in_channels: size of the states.
+        out_channels: number of classes, or the number for each node type, such as `{"room": 15, "object": 35}`; types
+            are numbered as the mapping lists them.
+        runs: number of independent runs.
+
+    Shapes: :math:`(n, *, F) → (n, *, C)`, where C is the largest number of classes; a class that a node's type does not
+    have gets minus infinity.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int | Mapping[str, int], runs: int | None = None) -> None:
+        super().__init__()
+        self.classes = dict(out_channels) if isinstance(out_channels, Mapping) else {"node": out_channels}
+        self.num_classes = max(self.classes.values())
+        self.layers = nn.ModuleList(RunLinear(in_channels, count, runs) for count in self.classes.values())
+
+    def reset_parameters(self) -> None:
+        for layer in self._layers():
+            layer.reset_parameters()
+
+    def _layers(self) -> list[RunLinear]:
+        return cast(list[RunLinear], list(self.layers))
+
+    def forward(self, h: Tensor, node_type: Tensor | None = None) -> Tensor:
+        if len(self.layers) == 1:
+            return self.layers[0](h)  # type: ignore[no-any-return]
+        if node_type is None:
+            names = ", ".join(self.classes)
+            raise InputError(
+                f"Expected node_type, since there is a readout each for {names}; got none. Pass it to forward."
+            )
+        pad, missing = nn.functional.pad, float("-inf")
+        wide = self.num_classes
+        logits = [pad(layer(h), (0, wide - layer.out_channels), value=missing) for layer in self._layers()]
+        kinds = node_type.view(-1, *[1] * (h.dim() - 1))
+        out = logits[0]
+        for kind, of_kind in enumerate(logits[1:], start=1):
+            out = torch.where(kinds == kind, of_kind, out)
+        return out

@@ -1,0 +1,1 @@
+"""Schedules: which states are updated when, along which edges."""

@@ -1,0 +1,1 @@
+"""Figures: one style, one way to save."""

@@ -1,0 +1,1 @@
+"""Hyper-parameters: a grid, one search, one resumable store."""
