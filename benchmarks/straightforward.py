@@ -68,13 +68,13 @@ class TreeSAGE(nn.Module):
     def copy_weights(self, network: NeuralTree) -> None:
         """Takes over the weights of the library's network, which lie transposed there."""
         pairs: list[tuple[nn.Parameter, Tensor]] = []
-        for conv, other in zip(self.convs, network.convs, strict=True):
+        for conv, other in zip(self.convs, network.schedule.convs, strict=True):
             pairs += [
                 (conv.lin_l.weight, other.neighbours[0].weight.T),
                 (conv.lin_l.bias, other.own.bias),
                 (conv.lin_r.weight, other.own.weight.T),
             ]
-        for readout, other in zip(self.readouts, network.readout.layers, strict=True):
+        for readout, other in zip(self.readouts, network.head.layers, strict=True):
             pairs += [(readout.weight, other.weight.T), (readout.bias, other.bias)]
         with torch.no_grad():
             for mine, theirs in pairs:

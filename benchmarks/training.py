@@ -130,10 +130,10 @@ def rival_training(task: Task, device: str = "cpu") -> TreeTraining:
 def difference_of_logits(task: Task) -> float:
     """The largest difference between our logits and the rival's for the same weights, in double precision."""
     graphs = [graph.clone().update({"x": graph.x.double()}) for graph in task.graphs]
-    joined, ours = Batch.from_data_list(graphs), NETWORK.build(task.num_features, task.classes).double().eval()
+    joined, ours = Batch.from_data_list(graphs), NETWORK.build(task).double().eval()
     rival = rival_network(task).double().eval()
     rival.copy_weights(ours)
-    logits = ours.run(joined.x, ours.plan(joined.htree.edge_index, joined.htree.kappa), joined.node_type)
+    logits = ours(joined.x, ours.plan(joined))
     every_node = torch.ones(task.num_nodes, dtype=torch.bool)
     batches = [rival(batch) for batch in DataLoader(tree_copies(graphs, every_node), batch_size=128)]
     differences = [
@@ -168,7 +168,7 @@ def epoch(setting: Setting) -> list[Row]:
     taken = interleaved(works, 15)
     ratio = taken["rival"] / taken["ours"]
     times = f"{taken['ours'] * 1e3:.1f} ms, against {taken['rival'] * 1e3:.0f} ms"
-    states = sum(torch.tensor(portion.plan.states) for portion in ours.portions).tolist()
+    states = sum(torch.tensor(batch.plan.rounds.states) for batch in ours.batches).tolist()
     copies, copies_to_validate = (sum(tree.num_nodes for tree in loader.dataset) for loader in (rival.train, rival.val))
     trees = sum(graph.htree.num_nodes for graph in task.graphs)
     shares = [share_of_products(work) for work in works.values()]
@@ -267,12 +267,13 @@ def citation(setting: Setting) -> list[Row]:
         network = GCN(x.shape[1], CITATION_NETWORK.hidden, classes, CITATION_NETWORK.dropout, **options)
         works[name] = full_batch_step(network, lambda: network(x, edges), graph.y, train, CITATION_ADAM)
 
-    def ours(name: str, x: Tensor, tree: nt.HTree) -> list[int]:
-        network = CITATION_NETWORK.build(x.shape[1], {"class": classes})
-        plan = network.plan(tree.edge_index, tree.kappa)
+    def ours(name: str, x: Tensor, data: HTreeData) -> list[int]:
+        task = Task([data], [str(label) for label in range(classes)])
+        network = CITATION_NETWORK.build(task)
+        plan = network.plan(data)
         ready = x if x.layout == torch.strided else SparseMap.of_features(x)  # as the training engine does
-        works[name] = full_batch_step(network, lambda: network.run(ready, plan), graph.y, train, CITATION_ADAM)
-        return list(plan.states)
+        works[name] = full_batch_step(network, lambda: network(ready, plan), graph.y, train, CITATION_ADAM)
+        return list(plan.rounds.states)
 
     for kind, x in features.items():
         rival(f"{kind} x", x, graph.edge_index)
@@ -282,7 +283,7 @@ def citation(setting: Setting) -> list[Row]:
     for k in TREEWIDTHS:
         data = attach_htree(graph, k)
         sizes.append(data.htree.num_nodes)
-        states += [ours(f"ours, {kind} x, k={k}", x, data.htree) for kind, x in features.items()][:1]
+        states += [ours(f"ours, {kind} x, k={k}", x, data) for kind, x in features.items()][:1]
         task = Task([data], {"class": [str(label) for label in range(classes)]})
         works[f"engine, k={k}"] = epochs_of(Trainer(task, CITATION_NETWORK, TRAINING, [Run(0, split)]))
     taken = interleaved(works, 30)

@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 
 import neuraltrees as nt
 from neuraltrees.datasets import StanfordSceneGraphs, SyntheticScenes, random_node_split
+from neuraltrees.serving import Predictor
 from neuraltrees.training import Bundle, NetworkSpec, Run, Task, TrainingSpec, fit
 
 
@@ -71,8 +72,8 @@ def main() -> None:
     path = arguments.out / "neural_tree.safetensors"
     best = int(results["neural tree"].val.argmax())
     Bundle.of(results["neural tree"], run=best).save(path)
-    bundle = Bundle.load(path)
-    print(f"\nThe neural tree of run {best + 1} is saved in {path}; loaded again, it knows: {bundle.facts}")
+    predictor = Predictor.load(path)
+    print(f"\nThe neural tree of run {best + 1} is saved in {path}; loaded again, it knows: {predictor.bundle.facts}")
 
     # A scene of at most ten nodes with many test nodes among them; its features go in as they were measured
     parts = runs[best].split.per_graph([scene.num_nodes for scene in symmetric])
@@ -80,9 +81,11 @@ def main() -> None:
     number = max(small, key=lambda scene: int(parts[scene].test.sum()))
     scene, names = symmetric[number], []
     print(f"What it says of scene {number}")
-    for node, guess in enumerate(bundle.label([scene])[0]):
+    for node, guess in enumerate(predictor.label([scene])[0]):
         names.append(guess.label)
-        truth = bundle.labels[guess.type][int(scene.y[node])] + (" (trained on)" if parts[number].train[node] else "")
+        truth = predictor.bundle.labels[guess.type][int(scene.y[node])] + (
+            " (trained on)" if parts[number].train[node] else ""
+        )
         print(f"  node {node}: {guess.label:<14}{100 * guess.probability:5.1f} %   truly {truth}")
 
     picture = arguments.out / "scene.svg"

@@ -22,6 +22,7 @@ from torch_geometric.utils import from_networkx
 
 import neuraltrees as nt
 from neuraltrees.datasets import random_graph_split
+from neuraltrees.serving import Predictor
 from neuraltrees.training import Bundle, NetworkSpec, Run, Task, TrainingSpec, fit
 
 
@@ -76,13 +77,13 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     model, question, answer = (arguments.out / name for name in ("model.safetensors", "house.json", "labels.json"))
     Bundle.of(fitted).save(model)
-    bundle = Bundle.load(model)
+    predictor = Predictor.load(model)
     print(f"\nSaved in {model} and loaded again. A house, given as a NetworkX graph:")
     house = nx.cycle_graph(["hall", "kitchen", "bath", "attic", "study"])
     degrees = {"hall": 19.5, "kitchen": 20.8, "bath": 21.2, "attic": 29.0, "study": 20.1}
     nx.set_node_attributes(house, {room: [degree, 0.8] for room, degree in degrees.items()}, "x")
     data = from_networkx(house)  # nodes in the order of house.nodes
-    for room, guess in zip(house.nodes, bundle.label([data])[0], strict=True):
+    for room, guess in zip(house.nodes, predictor.label([data])[0], strict=True):
         print(f"  {room:<8} {guess.label:<8} {100 * guess.probability:5.1f} %")
 
     # The same as JSON, for programs in any language

@@ -24,26 +24,120 @@ from neuraltrees.version import __version__ as __version__
 if TYPE_CHECKING:
     from neuraltrees.data import HTreeData as HTreeData
     from neuraltrees.data import ToHTree as ToHTree
+    from neuraltrees.data import attach_htree as attach_htree
+    from neuraltrees.data import attach_htrees as attach_htrees
+    from neuraltrees.data.scaling import Scaling as Scaling
+    from neuraltrees.data.splits import Split as Split
+    from neuraltrees.data.splits import citation_split as citation_split
+    from neuraltrees.data.splits import random_graph_split as random_graph_split
+    from neuraltrees.data.splits import random_node_split as random_node_split
+    from neuraltrees.data.task import Task as Task
+    from neuraltrees.datasets import CitationNetwork as CitationNetwork
+    from neuraltrees.datasets import StanfordSceneGraphs as StanfordSceneGraphs
+    from neuraltrees.datasets import SyntheticScenes as SyntheticScenes
+    from neuraltrees.datasets import load_task as load_task
+    from neuraltrees.datasets import register_dataset as register_dataset
     from neuraltrees.htree import HTree as HTree
     from neuraltrees.htree import build_htree as build_htree
     from neuraltrees.htree import load_htree as load_htree
     from neuraltrees.htree import save_htree as save_htree
+    from neuraltrees.inference import JunctionTree as JunctionTree
+    from neuraltrees.inference import MarkovNetwork as MarkovNetwork
+    from neuraltrees.inference import infer as infer
+    from neuraltrees.inference import read_bif as read_bif
+    from neuraltrees.inference import read_uai as read_uai
     from neuraltrees.nn import GNN as GNN
+    from neuraltrees.nn import Categories as Categories
+    from neuraltrees.nn import Convolution as Convolution
+    from neuraltrees.nn import GraphHead as GraphHead
+    from neuraltrees.nn import Head as Head
     from neuraltrees.nn import NeuralTree as NeuralTree
+    from neuraltrees.nn import Plan as Plan
+    from neuraltrees.nn import Schedule as Schedule
+    from neuraltrees.objectives import Classification as Classification
+    from neuraltrees.objectives import Metric as Metric
+    from neuraltrees.objectives import MultiLabel as MultiLabel
+    from neuraltrees.objectives import Objective as Objective
+    from neuraltrees.objectives import Regression as Regression
+    from neuraltrees.objectives import register_objective as register_objective
     from neuraltrees.plots.drawing import draw as draw
+    from neuraltrees.serving import Predictor as Predictor
+    from neuraltrees.training import Bundle as Bundle
+    from neuraltrees.training import NetworkSpec as NetworkSpec
+    from neuraltrees.training import Run as Run
+    from neuraltrees.training import Trainer as Trainer
+    from neuraltrees.training import TrainingSpec as TrainingSpec
+    from neuraltrees.training import fit as fit
 
 # torch and matplotlib take a second or more to import; names that need them are loaded when first used, so that
 # `neuraltrees --help` and a plain decomposition answer at once.
 _LAZY = {
-    "HTree": "neuraltrees.htree",
-    "build_htree": "neuraltrees.htree",
-    "load_htree": "neuraltrees.htree",
-    "save_htree": "neuraltrees.htree",
-    "draw": "neuraltrees.plots.drawing",
-    "NeuralTree": "neuraltrees.nn",
+    "Bundle": "neuraltrees.training",
+    "Categories": "neuraltrees.nn",
+    "CitationNetwork": "neuraltrees.datasets",
+    "Classification": "neuraltrees.objectives",
+    "Convolution": "neuraltrees.nn",
     "GNN": "neuraltrees.nn",
+    "GraphHead": "neuraltrees.nn",
+    "HTree": "neuraltrees.htree",
     "HTreeData": "neuraltrees.data",
+    "Head": "neuraltrees.nn",
+    "JunctionTree": "neuraltrees.inference",
+    "MarkovNetwork": "neuraltrees.inference",
+    "Metric": "neuraltrees.objectives",
+    "MultiLabel": "neuraltrees.objectives",
+    "NetworkSpec": "neuraltrees.training",
+    "NeuralTree": "neuraltrees.nn",
+    "Objective": "neuraltrees.objectives",
+    "Plan": "neuraltrees.nn",
+    "Predictor": "neuraltrees.serving",
+    "Regression": "neuraltrees.objectives",
+    "Run": "neuraltrees.training",
+    "Scaling": "neuraltrees.data.scaling",
+    "Schedule": "neuraltrees.nn",
+    "Split": "neuraltrees.data.splits",
+    "StanfordSceneGraphs": "neuraltrees.datasets",
+    "SyntheticScenes": "neuraltrees.datasets",
+    "Task": "neuraltrees.data.task",
     "ToHTree": "neuraltrees.data",
+    "Trainer": "neuraltrees.training",
+    "TrainingSpec": "neuraltrees.training",
+    "attach_htree": "neuraltrees.data",
+    "attach_htrees": "neuraltrees.data",
+    "build_htree": "neuraltrees.htree",
+    "citation_split": "neuraltrees.data.splits",
+    "draw": "neuraltrees.plots.drawing",
+    "fit": "neuraltrees.training",
+    "infer": "neuraltrees.inference",
+    "load_htree": "neuraltrees.htree",
+    "load_task": "neuraltrees.datasets",
+    "random_graph_split": "neuraltrees.data.splits",
+    "random_node_split": "neuraltrees.data.splits",
+    "read_bif": "neuraltrees.inference",
+    "read_uai": "neuraltrees.inference",
+    "register_dataset": "neuraltrees.datasets",
+    "register_objective": "neuraltrees.objectives",
+    "save_htree": "neuraltrees.htree",
 }
 
+__all__ = [
+    "ApproximationError",
+    "BoundedTreewidthSample",
+    "Graph",
+    "InputError",
+    "InvalidDecompositionError",
+    "InvalidHTreeError",
+    "ModelTooLargeError",
+    "NativeCoreError",
+    "NeuralTreesError",
+    "ParseError",
+    "TreeDecomposition",
+    "TreeTooLargeError",
+    "ZeroProbabilityError",
+    "decompose",
+    "moralize",
+    "sample_bounded_treewidth",
+    "__version__",
+    *_LAZY,
+]
 __getattr__, __dir__ = _lazy_names(__name__, _LAZY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, field, fields, replace
+from importlib import import_module
 from math import isfinite
 from types import NoneType
 from typing import Any, Self, get_args, get_type_hints
@@ -30,9 +31,15 @@ class Spec:
         hints = get_type_hints(type(self))
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
+            if self._is_free(each.name, value):
+                continue
             rule = _broken_rule(value, hints[each.name], each.metadata["limits"])
             if rule is not None:
                 raise InputError(f"Expected {each.name} {rule}; got {value!r}.")
+
+    def _is_free(self, name: str, value: Any) -> bool:
+        """Whether a value is exempt from the rules of its type."""
+        return False
 
     def replace(self, **changes: Any) -> Self:
         """The same but for some values."""
@@ -59,3 +66,21 @@ def _broken_rule(value: Any, hint: Any, limits: dict[str, float]) -> str | None:
         if not holds(value, limit):
             return f"to be {words} {limit:g}"
     return None
+
+
+def find_place(place: Any) -> Any:
+    """The class or function at a place such as `mypackage.convs:MyConv`; one that is given itself stays as it is.
+
+    >>> find_place("math:sqrt")(4)
+    2.0
+    """
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"Expected MODULE:NAME of something that can be imported; got {place!r}: {error}.") from None
+    return found

@@ -19,6 +19,7 @@ import torch
 from neuraltrees.cli import main
 from neuraltrees.cli.terminal import interrupts
 from neuraltrees.datasets import SyntheticScenes
+from neuraltrees.serving import Predictor
 from neuraltrees.training import Bundle, load_config
 
 SMALL = ["--scenes", "30", "--hidden", "8", "--layers", "2", "--batches", "3", "--conv", "sage"]
@@ -198,7 +199,7 @@ def test_predict_says_what_the_network_says(trained: Path, tmp_path: Path, capsy
     code, output, _ = run(capsys, "predict", model, scene_file(tmp_path / "scene.json"), "--out", out, "--top", 2)
     assert code == 0
     (graph,) = json.loads(out.read_text())["graphs"]
-    guesses = Bundle.load(model).label([SyntheticScenes(1)[0]], top=2)[0]
+    guesses = Predictor.load(model).label([SyntheticScenes(1)[0]], top=2)[0]
     assert [(node["type"], node["label"]) for node in graph["nodes"]] == [(g.type, g.label) for g in guesses]
     assert [node["probability"] for node in graph["nodes"]] == pytest.approx([g.probability for g in guesses], abs=1e-5)
     assert all(len(node["top"]) == 2 for node in graph["nodes"])
@@ -235,7 +236,7 @@ BAD_GRAPHS = {
         '{"nodes": [{"x": [1, 1, 1, 1, 1, 1]}], "edges": []}',
         "expected node 0 of type room or object",
     ),
-    "few features": ('{"nodes": [{"x": [1.0], "type": "room"}], "edges": []}', "Expected 6 features a node; got 1"),
+    "few features": ('{"nodes": [{"x": [1.0], "type": "room"}], "edges": []}', "Expected 6 features per node; got 1"),
     "uneven features": (
         '{"nodes": [{"x": [1.0], "type": "room"}, {"x": [1, 2], "type": "object"}], "edges": []}',
         "expected as many features for every node; got [1, 2]",
@@ -274,7 +275,7 @@ def test_bad_graphs_are_one_line(
 
 
 BAD_FLAGS = {
-    "unknown conv": (["--conv", "cnn"], "Expected conv to be 'gcn', 'sage', 'gat' or 'gin'; got 'cnn'"),
+    "unknown conv": (["--conv", "cnn"], "Expected conv out of gcn, sage, gat, gin or MODULE:NAME; got 'cnn'"),
     "no rounds": (["--layers", "0"], "Expected layers to be at least 1; got 0"),
     "all dropped": (["--dropout", "1"], "Expected dropout to be below 1; got 1.0"),
     "no cuda": (["--device", "cuda"], "CUDA is not available"),

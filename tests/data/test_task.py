@@ -33,7 +33,7 @@ def nan_at(node: int) -> torch.Tensor:
     ("changes", "message"),
     [
         ({"x": nan_at(2)}, r"Graph 1: Expected finite features; got NaN or infinity at node 2"),
-        ({"x": torch.ones(4, 3)}, "Graph 1: Expected 5 features a node; got 3"),
+        ({"x": torch.ones(4, 3)}, "Graph 1: Expected 5 features per node; got 3"),
         ({"x": torch.ones(4, 5).long()}, "Graph 1: Expected features x as floats"),
         ({"y": torch.tensor([0, 1, 3, 0])}, "Graph 1: Expected other labels between 0 and 2, or -1 for none; got 3 at"),
         ({"y": torch.tensor([2, 1, 1, 0])}, "Graph 1: Expected first labels between 0 and 1, or -1 for none; got 2 at"),
@@ -49,7 +49,7 @@ def nan_at(node: int) -> torch.Tensor:
         ),
         ({"node_type": torch.tensor([0.0, 1, 1, 1])}, r"Graph 1: Expected node_type as integers; got torch.float32"),
         ({"node_type": None}, "Graph 1: Expected node_type, since there are the types first, other; got none"),
-        ({"x": torch.ones(4, 0)}, "Graph 1: Expected at least one feature a node; got none"),
+        ({"x": torch.ones(4, 0)}, "Graph 1: Expected at least one feature per node; got none"),
         ({"x": torch.full((4, 5), 1e300, dtype=torch.float64)}, "Graph 1: Expected finite features"),
         ({"edge_index": torch.tensor([0, 1])}, r"Graph 1: Expected edge_index as int64 of shape \(2, E\)"),
     ],
@@ -81,7 +81,7 @@ def test_a_class_without_a_training_node() -> None:
         fit(task, NetworkSpec(hidden=4), TrainingSpec(epochs=1), [Run(0, split)])
 
 
-def test_unlabelled_nodes_are_in_no_mask() -> None:
+def test_unlabelled_nodes_are_masked() -> None:
     graphs = paths(12)
     graphs[0].y = torch.full_like(graphs[0].y, -1)
     task = Task(graphs, LABELS)
@@ -90,8 +90,15 @@ def test_unlabelled_nodes_are_in_no_mask() -> None:
     split = Split(known & (nodes % 2 == 0), known & (nodes % 4 == 1), known & (nodes % 4 == 3))
     fitted = fit(task, NetworkSpec(hidden=4), TrainingSpec(epochs=2, every_class=False), [Run(0, split)])
     assert fitted.loss_curve.isfinite().all()
-    with pytest.raises(nt.InputError, match=r"node 0 of all graphs has none \(-1\)"):
-        task.check_split(Split(nodes % 2 == 0, split.val, split.test))
+    masked = fit(
+        task,
+        NetworkSpec(hidden=4),
+        TrainingSpec(epochs=2, every_class=False),
+        [Run(0, Split(nodes % 2 == 0, nodes % 4 == 1, nodes % 4 == 3))],
+    )
+    assert torch.equal(masked.loss_curve, fitted.loss_curve) and torch.equal(masked.test, fitted.test)
+    with pytest.raises(nt.InputError, match="Expected at least one validation node with a label; all 3 have none"):
+        task.check_split(Split(split.train, ~known, split.test))
 
 
 def test_not_a_list_of_graphs() -> None:
@@ -102,7 +109,7 @@ def test_not_a_list_of_graphs() -> None:
     with pytest.raises(nt.InputError, match=r"Expected graphs as torch_geometric.data.Data; got Graph"):
         Task([nt.Graph([[0], [1]])], LABELS)
     with pytest.raises(nt.InputError, match="Expected labels as a mapping of node types to names"):
-        Task(paths(1), ["no", "yes"])
+        Task(paths(1), "labels")
     with pytest.raises(nt.InputError, match="Expected max_treewidth"):
         Task(paths(1), LABELS, max_treewidth=0)
 

@@ -7,15 +7,16 @@ from functools import partial
 import pytest
 import torch
 from torch import Tensor, nn
+from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, GraphConv, SAGEConv
 
 import neuraltrees as nt
-from neuraltrees.nn import GNN, NeuralTree
+from neuraltrees.nn import GNN, Messages, NeuralTree, Places
 from neuraltrees.nn.schedule.leaves import lift_to_leaves, pool_leaves
-from neuraltrees.nn.schedule.messages import Links
 
 GOLDEN = nt.Graph([[0, 0, 1, 2, 2, 3], [1, 2, 3, 3, 4, 4]])
 TREE = nt.build_htree(GOLDEN)
+DATA = nt.ToHTree()(Data(edge_index=torch.as_tensor(GOLDEN.edge_index), num_nodes=5))
 CONVS = pytest.mark.parametrize("conv", ["gcn", "sage", "gat", "gin"])
 
 
@@ -24,7 +25,7 @@ def plain_neural_tree(model: NeuralTree, x: Tensor, tree: nt.HTree) -> Tensor:
     h = torch.zeros(tree.num_nodes, x.shape[1])
     leaves = tree.kappa >= 0
     h[leaves] = x[tree.kappa[leaves]]
-    for i, ours in enumerate(model.convs):
+    for i, ours in enumerate(model.schedule.convs):
         twin = SAGEConv(h.shape[1], ours.own.out_channels)
         weights = {
             "lin_l.weight": ours.neighbours[0].weight.t(),
@@ -33,10 +34,10 @@ def plain_neural_tree(model: NeuralTree, x: Tensor, tree: nt.HTree) -> Tensor:
         }
         twin.load_state_dict(weights)
         h = twin(h, tree.edge_index)
-        if i < len(model.convs) - 1:
+        if i < len(model.schedule.convs) - 1:
             h = h.relu()
     mean = torch.stack([h[tree.kappa == v].mean(0) for v in range(len(x))])
-    return model.readout.layers[0](mean.relu())
+    return model.head.layers[0](mean.relu())
 
 
 def test_neural_tree_equals_the_plain_formulation() -> None:
@@ -106,7 +107,7 @@ def test_a_residual_round_of_sage_has_the_identity_added_to_its_own_weights() ->
     x = torch.randn(5, 6)
     before = plain(x, TREE.edge_index, TREE.kappa)
     with torch.no_grad():
-        for conv in plain.convs[1:]:
+        for conv in plain.schedule.convs[1:]:
             conv.own.weight += torch.eye(8)
     expected = plain(x, TREE.edge_index, TREE.kappa)
     torch.testing.assert_close(residual(x, TREE.edge_index, TREE.kappa), expected)
@@ -114,21 +115,25 @@ def test_a_residual_round_of_sage_has_the_identity_added_to_its_own_weights() ->
 
 
 def test_rounds_are_residual_where_sizes_agree() -> None:
-    assert NeuralTree(6, 8, 4, num_layers=4, conv="gat", residual=True).residual == [False, True, True, False]
-    assert GNN(6, 8, 8, num_layers=3, conv="gcn", readout=False, residual=True).residual == [False, True, True]
-    assert GNN(6, 8, 4, num_layers=3, conv=GraphConv, readout=False, residual=True).residual == [False, True, False]
-    assert not any(NeuralTree(6, 8, 4).residual)
+    assert NeuralTree(6, 8, 4, num_layers=4, conv="gat", residual=True).schedule.residual == [False, True, True, False]
+    assert GNN(6, 8, 8, num_layers=3, conv="gcn", readout=False, residual=True).schedule.residual == [False, True, True]
+    assert GNN(6, 8, 4, num_layers=3, conv=GraphConv, readout=False, residual=True).schedule.residual == [
+        False,
+        True,
+        False,
+    ]
+    assert not any(NeuralTree(6, 8, 4).schedule.residual)
 
 
 def test_residual_rounds_on_a_graph() -> None:
     model = GNN(6, 8, 4, num_layers=2, conv="gcn", residual=True).eval()
     x = torch.randn(5, 6)
-    links = Links.of_edges(GOLDEN.edge_index, 5)
-    first, second = (partial(conv, bound=conv.bind(links)) for conv in model.convs)
+    links = Messages.of_edges(GOLDEN.edge_index, 5)
+    first, second = (partial(conv, bound=conv.bind(links)) for conv in model.schedule.convs)
     state = first(x).relu()
-    expected = model.readout((second(state) + state).relu(), None)
+    expected = model.head((second(state) + state).relu(), Places())
     torch.testing.assert_close(model(x, GOLDEN.edge_index), expected)
-    torch.testing.assert_close(model.run(x, model.plan(GOLDEN.edge_index, 5)), expected)
+    torch.testing.assert_close(model(x, model.plan(Data(edge_index=GOLDEN.edge_index, num_nodes=5))), expected)
 
 
 def test_a_readout_for_each_type() -> None:
@@ -195,9 +200,13 @@ def test_bad_arguments() -> None:
             GNN(6, 8, 4, dropout=share)
     model = NeuralTree(6, 8, 4)
     with pytest.raises(nt.InputError, match="Expected features of the 5 planned nodes; got 4 rows"):
-        model.run(torch.ones(4, 6), model.plan(TREE.edge_index, TREE.kappa))
-    with pytest.raises(nt.InputError, match="Expected a convolution by name for several runs"):
-        GNN(6, 8, 4, conv=GCNConv, runs=2)
+        model(torch.ones(4, 6), model.plan(DATA))
+    with pytest.raises(nt.InputError, match="Expected a convolution by name for relations"):
+        NeuralTree(6, 8, 4, conv=GCNConv, relations=True)
+    with pytest.raises(nt.InputError, match="Expected a graph with its H-tree; got Data without one"):
+        model.plan(Data(edge_index=GOLDEN.edge_index, num_nodes=5))
+    with pytest.raises(nt.InputError, match="Expected kappa"):
+        model(torch.ones(5, 6), TREE.edge_index)
 
 
 @CONVS

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import neuraltrees as nt
-from neuraltrees.nn import GIN
+from neuraltrees.nn import GINConv
 from neuraltrees.theory import RootSum
 from neuraltrees.theory.aggregation import tree_sizes
 from tests.oracle import strategies
@@ -47,7 +47,7 @@ def test_golden_example() -> None:
     network = RootSum.for_tree(tree)
     assert network(h, tree).tolist() == [0.875] * 18
     assert repr(network) == "RootSum(rounds=5, width=9, root_diameter=2, root_degree=2, depth=2, scale=1.0)"
-    assert all(isinstance(conv, GIN) for conv in network.convs)
+    assert all(isinstance(conv, GINConv) for conv in network.convs)
     assert 0 < network.num_parameters < sum(p.numel() for p in network.parameters())
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from torch_geometric.nn import GraphConv
 
 import neuraltrees as nt
+from neuraltrees.serving import Predictor
 from neuraltrees.training import Bundle, Problem, fit
-from neuraltrees.training.checkpoint import Checkpoint
+from neuraltrees.training.checkpoint import Checkpoint, save_tensors
 from tests.training.tasks import QUICK, SMALL, small_runs, small_task
 
 
@@ -86,7 +89,7 @@ class TestBundle:
     def test_predicts_what_training_measured(self, bundle: Bundle, problem: Problem) -> None:
         """On the unscaled graphs: the bundle scales them itself."""
         run = bundle.facts["run"]
-        probabilities = torch.cat(bundle.predict(small_task().graphs))
+        probabilities = torch.cat(Predictor(bundle).predict(small_task().graphs))
         correct = probabilities.argmax(1) == problem.task.y
         split = problem.runs[run].split
         assert correct[split.test].float().mean().item() == pytest.approx(bundle.facts["test accuracy"])
@@ -97,22 +100,22 @@ class TestBundle:
     def test_comes_back(self, bundle: Bundle, tmp_path: Path) -> None:
         bundle.save(tmp_path / "m.safetensors")
         loaded = Bundle.load(tmp_path / "m.safetensors")
-        assert loaded.labels == {"first": ["no", "yes"], "other": ["none", "one", "both"]}
+        assert loaded.labels == {"first": ("no", "yes"), "other": ("none", "one", "both")}
         assert (loaded.network, loaded.facts) == (bundle.network, bundle.facts)
         graphs = small_task().graphs
-        for ours, theirs in zip(bundle.predict(graphs), loaded.predict(graphs), strict=True):
+        for ours, theirs in zip(Predictor(bundle).predict(graphs), Predictor(loaded).predict(graphs), strict=True):
             assert torch.equal(ours, theirs)
 
     def test_a_graph_alone_is_as_good_as_among_others(self, bundle: Bundle) -> None:
         graphs = small_task().graphs
-        torch.testing.assert_close(bundle.predict(graphs)[4], bundle.predict([graphs[4]])[0])
+        torch.testing.assert_close(Predictor(bundle).predict(graphs)[4], Predictor(bundle).predict([graphs[4]])[0])
 
     def test_bad_graphs(self, bundle: Bundle) -> None:
         graph = small_task().graphs[0].clone()
         graph.x = graph.x[:, :3]
-        with pytest.raises(nt.InputError, match="Graph 0: Expected 5 features a node; got 3"):
-            bundle.predict([graph])
-        assert bundle.predict([]) == []
+        with pytest.raises(nt.InputError, match="Graph 0: Expected 5 features per node; got 3"):
+            Predictor(bundle).predict([graph])
+        assert Predictor(bundle).predict([]) == []
 
     def test_a_checkpoint_is_no_bundle(self, tmp_path: Path) -> None:
         Checkpoint(tmp_path / "c.safetensors", {}).save({"a": torch.ones(1)})
@@ -132,3 +135,39 @@ class TestBundle:
         path.write_bytes(len(changed).to_bytes(8, "little") + changed + content[8 + size :])
         with pytest.raises(nt.InputError, match="got a broken one"):
             Bundle.load(path)
+
+    def test_a_bundle_of_the_first_format_is_read(self) -> None:
+        """Written by version 0.1.0 before objectives; with what it predicted then."""
+        files = Path(__file__).parent / "files"
+        bundle = Bundle.load(files / "bundle-1.safetensors")
+        expected = torch.tensor(json.loads((files / "bundle-1.json").read_text()))
+        torch.testing.assert_close(Predictor(bundle).predict(small_task(2).graphs)[1], expected, atol=1e-5, rtol=0)
+        assert bundle.network.conv == "gin" and bundle.types == ("first", "other")
+
+    def test_a_checkpoint_of_another_version_is_named(self, tmp_path: Path) -> None:
+        save_tensors(tmp_path / "c.safetensors", {"a": torch.ones(1)}, {"format": "neuraltrees-checkpoint-1"})
+        with pytest.raises(nt.InputError, match="got neuraltrees-checkpoint-1, of another version of neuraltrees"):
+            Checkpoint(tmp_path / "c.safetensors", {}).load()
+
+    def test_code_that_a_file_names_needs_permission(self, problem: Problem, tmp_path: Path) -> None:
+        path = tmp_path / "m.safetensors"
+        spec = SMALL.replace(conv="tests.training.own_parts:MeanConv")
+        Bundle.of(fit(problem.task, spec, QUICK, problem.runs)).save(path)
+        with pytest.raises(nt.InputError, match=r"it names tests.training.own_parts:MeanConv. If you trust it, allow"):
+            Bundle.load(path)
+        assert Bundle.load(path, allow=["tests.training.own_parts:MeanConv"]).network == spec
+
+    @pytest.mark.parametrize("place", ["os:system", "torch_geometric.nn.conv.gcn_conv:torch.save"])
+    def test_no_other_code_is_allowed_by_itself(self, bundle: Bundle, tmp_path: Path, place: str) -> None:
+        path = tmp_path / "m.safetensors"
+        replace(bundle, network=bundle.network.replace(conv=place)).save(path)
+        with pytest.raises(nt.InputError, match=r"Expected .* to name no code but that of this library"):
+            Bundle.load(path)
+
+    def test_pygs_convolutions_need_no_permission(self, problem: Problem, tmp_path: Path) -> None:
+        path = tmp_path / "m.safetensors"
+        bundle = Bundle.of(fit(problem.task, SMALL.replace(conv=GraphConv), QUICK, problem.runs))
+        bundle.save(path)
+        graphs = small_task().graphs
+        for ours, theirs in zip(Predictor(bundle).predict(graphs), Predictor.load(path).predict(graphs), strict=True):
+            assert torch.equal(ours, theirs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -12,10 +11,11 @@ from torch.nn import functional as F
 
 import neuraltrees as nt
 from neuraltrees.datasets import Split
-from neuraltrees.nn import GAT, Links
-from neuraltrees.nn.ensemble.dropout import Coins, Dropout
-from neuraltrees.training import NetworkSpec, Run, Task, Trainer, TrainingSpec, fit
+from neuraltrees.nn.ensemble.dropout import Dropout
+from neuraltrees.serving import Predictor
+from neuraltrees.training import Bundle, NetworkSpec, Run, Task, Trainer, TrainingSpec, fit
 from neuraltrees.training.batches import divide
+from neuraltrees.training.executors import Executor
 from tests.training.tasks import QUICK, SMALL, paths, small_runs, small_task
 
 CONVS = pytest.mark.parametrize("conv", ["gcn", "sage", "gat", "gin"])
@@ -48,7 +48,7 @@ def test_equals_a_plain_loop(conv: str) -> None:
     fitted = fit(task, spec, training, [run])
 
     torch.manual_seed(5)
-    model = spec.build(task.num_features, task.classes)
+    model = spec.build(task)
     tree = nt.build_htree(nt.Graph.union([nt.Graph.from_data(graph) for graph in task.graphs]))
     x, split = torch.cat([graph.x for graph in task.graphs]), run.split
     optimiser = torch.optim.Adam(model.parameters(), lr=0.02, weight_decay=1e-2)
@@ -88,10 +88,10 @@ def test_the_network_has_the_weights_of_the_best_epoch() -> None:
     trainer.train()
     fitted = trainer.result()
     correct = torch.zeros(task.num_nodes, dtype=torch.bool)
-    for batch in trainer.portions:
+    for batch in trainer.batches:
         with torch.no_grad():
-            guess = fitted.network.run(batch.x, batch.plan, batch.node_type).argmax(-1).squeeze(1)
-        correct[batch.nodes] = guess == batch.y
+            guess = fitted.network(batch.x, batch.plan).argmax(-1).squeeze(1)
+        correct[batch.items] = guess == task.y[batch.items]
     assert correct[run.split.val].float().mean().item() == pytest.approx(fitted.val[0].item())
     assert correct[run.split.test].float().mean().item() == pytest.approx(fitted.test[0].item())
     assert fitted.val[0] == fitted.val_curve.max()
@@ -177,9 +177,7 @@ def test_divisions_take_turns() -> None:
     task = small_task()
     trainer = Trainer(task, SMALL, QUICK.replace(divisions=2), small_runs(task, [0]))
     seen: list[int] = []
-    trainer._step = lambda batch: seen.append(  # type: ignore[method-assign]
-        next(i for i, division in enumerate(trainer.divisions) if any(batch is each for each in division))
-    )
+    trainer._step = lambda division, number: seen.append(division)  # type: ignore[method-assign]
     for epoch in range(3):
         trainer.run_epoch(epoch)
     assert seen == [0] * 3 + [1] * 3 + [0] * 3
@@ -191,54 +189,6 @@ def test_merging_equal_states_can_be_turned_off() -> None:
     spec = SMALL.replace(dropout=0.0)
     merged, plain = fit(task, spec, QUICK, runs), fit(task, spec.replace(merge=False), QUICK, runs)
     torch.testing.assert_close(merged.loss_curve, plain.loss_curve, atol=1e-5, rtol=0)
-
-
-class TestCoins:
-    def test_shares_and_independence(self) -> None:
-        coins = Coins(torch.tensor([0, 1, 2, 3]))
-        tosses = (coins.mask((500, 64), place=0, dropped=0.3) > 0).float()
-        count = 500 * 64
-        spread = math.sqrt(0.3 * 0.7 / count)
-        assert ((tosses.mean((0, 2)) - 0.7).abs() < 5 * spread).all()
-        flat = tosses.transpose(0, 1).flatten(1)
-        correlation = torch.corrcoef(flat) - torch.eye(4)
-        assert correlation.abs().max() < 5 / math.sqrt(count)
-        assert ((tosses.mean(2) - 0.7).abs() < 6 * math.sqrt(0.21 / 64)).all(), "rows"
-        assert ((tosses.mean(0) - 0.7).abs() < 6 * math.sqrt(0.21 / 500)).all(), "columns"
-
-    def test_steps_places_and_neighbours_are_independent(self) -> None:
-        coins = Coins(torch.tensor([7]))
-        coins.set_places(2)
-        first = (coins.mask((400, 50), 0, 0.5) > 0).float().flatten()
-        coins.go_to(1)
-        second = (coins.mask((400, 50), 0, 0.5) > 0).float().flatten()
-        other = (coins.mask((400, 50), 1, 0.5) > 0).float().flatten()
-        for a, b in ((first, second), (second, other), (first[:-1], first[1:]), (first[:-50], first[50:])):
-            assert torch.corrcoef(torch.stack([a, b]))[0, 1].abs() < 5 / math.sqrt(len(a))
-
-    def test_no_run_has_the_tosses_of_another_at_another_step(self) -> None:
-        coins = Coins(torch.arange(8))
-        seen = []
-        for step in range(8):
-            coins.go_to(step)
-            seen += [tuple(run.flatten().tolist()) for run in coins.mask((20, 10), 0, 0.5).unbind(1)]
-        assert len(set(seen)) == 64
-
-    def test_a_run_sees_its_own_tosses_whatever_is_beside_it(self) -> None:
-        alone, together = Coins(torch.tensor([5])), Coins(torch.tensor([9, 5]))
-        for coins in (alone, together):
-            coins.set_places(3)
-        assert torch.equal(alone.mask((6, 4), 2, 0.5)[:, 0], together.mask((6, 4), 2, 0.5)[:, 1])
-
-    def test_scales_what_stays(self) -> None:
-        drop = Dropout(0.25)
-        drop.coins = Coins(torch.tensor([1, 2]))
-        h = torch.ones(200, 2, 30, requires_grad=True)
-        out = drop(h)
-        assert out.unique().tolist() == [0.0, pytest.approx(4 / 3)]
-        out.sum().backward()
-        torch.testing.assert_close(h.grad, out.detach())
-        assert drop.eval()(h) is h
 
 
 def test_no_run_and_foreign_splits_are_refused() -> None:
@@ -279,6 +229,8 @@ def test_a_diverged_epoch_is_never_the_best() -> None:
         task, SMALL, TrainingSpec(every_class=False, epochs=4, batches=2, lr=1e18), small_runs(task, [0, 1, 2])
     )
     assert all(value.isfinite().all() for value in fitted.network.state_dict().values())
+    never = fitted.best_epoch == 0
+    assert never.any() and fitted.val[never].isnan().all() and fitted.test[never].isnan().all()
 
 
 def test_a_training_that_has_stopped_early_is_over() -> None:
@@ -295,31 +247,19 @@ def test_a_training_that_has_stopped_early_is_over() -> None:
     assert again.epochs_done == done
 
 
-def test_attention_drops_messages_and_selves_by_different_tosses() -> None:
-    conv = GAT(3, 4, runs=1, heads=2, dropout=0.5)
-    conv.dropout.coins = Coins(torch.tensor([3]))
-    ring = torch.arange(40)
-    links = Links.of_edges(torch.stack([ring, (ring + 1) % 40]), 40)
-    kept: list[Tensor] = []
-    conv.dropout.register_forward_hook(lambda module, inputs, output: kept.append(output > 0))
-    conv(torch.randn(40, 1, 3), conv.bind(links))
-    messages, selves = torch.cat(kept).flatten().view(2, -1)
-    assert 0.2 < (messages == selves).float().mean() < 0.8
-
-
 def test_an_evaluation_finds_what_the_last_epoch_found() -> None:
     task = small_task()
     runs = small_runs(task, [0, 4])
     trainer = Trainer(task, SMALL.replace(layers=4, residual=True), QUICK, runs)
     trainer.run_epoch(0)
-    trainer.correct.fill_(torch.nan)
+    trainer.observed.fill_(torch.nan)
     trainer.evaluate()
     report = trainer.report()
     for number, run in enumerate(runs):
-        assert float(trainer.correct[run.split.val, number].mean()) == pytest.approx(float(report.val[number]))
+        assert float(trainer.observed[run.split.val, number].mean()) == pytest.approx(float(report.val[number]))
 
 
-def test_a_network_of_many_layers_has_enough_tosses() -> None:
+def test_a_network_of_many_layers_has_enough_masks() -> None:
     task = small_task()
     spec = SMALL.replace(layers=70, hidden=2, conv="gcn")
     assert fit(task, spec, QUICK.replace(epochs=1), small_runs(task, [0])).loss_curve.isfinite().all()
@@ -336,3 +276,95 @@ def test_devices_that_are_not_there(device: Any) -> None:
 def test_seeds_that_are_none(seed: Any) -> None:
     with pytest.raises(nt.InputError, match="seed"):
         Run(seed, small_runs(small_task(), [0])[0].split)
+
+
+def test_a_result_leaves_every_tensor_that_captured_work_reads_where_it_is() -> None:
+    """A captured step would go on reading freed memory otherwise."""
+    task = small_task()
+    trainer = Trainer(task, SMALL, QUICK, small_runs(task, [0, 1]))
+    trainer.run_epoch(0)
+    masks = trainer.dropout_masks
+    before = [masks._keys.data_ptr(), masks.step.data_ptr()]
+    trainer.result()
+    trainer.run_epoch(1)
+    assert [masks._keys.data_ptr(), masks.step.data_ptr()] == before
+    assert all(module.masks is masks for module in trainer.network.modules() if isinstance(module, Dropout))
+
+
+def test_an_evaluation_before_the_first_epoch_drops_nothing() -> None:
+    task = small_task()
+    trainer = Trainer(task, SMALL.replace(dropout=0.9), QUICK, small_runs(task, [0]))
+    trainer.evaluate()
+    observed = trainer.observed.clone()
+    trainer.dropout_masks.go_to(5)
+    trainer.evaluate()
+    assert torch.equal(trainer.observed, observed)
+    assert not trainer.network.training
+
+
+def test_training_and_building_leave_torchs_generator_alone() -> None:
+    task = small_task()
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    fitted = fit(task, SMALL, QUICK, small_runs(task, [0]))
+    bundle = Bundle.of(fitted)
+    Predictor(bundle).predict(task.graphs)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "adamw"])
+def test_a_run_without_an_item_in_a_batch_stays_as_it_is(optimiser: str) -> None:
+    """Neither weight decay nor momentum moves it; the other run goes on."""
+    task = small_task(4)
+    (other,) = small_runs(task, [1])
+    first = torch.zeros(task.num_nodes, dtype=torch.bool)
+    first[: task.graphs[0].num_nodes - 1] = True  # labels in the first graph alone
+    val, test = torch.zeros_like(first), torch.zeros_like(first)
+    val[-1], test[-2] = True, True
+    training = TrainingSpec(every_class=False, epochs=3, batches=4, lr=0.1, weight_decay=0.5, optimiser=optimiser)
+    trainer = Trainer(task, SMALL, training, [Run(0, Split(first, val, test)), other])
+    with_items = [int(trainer.train_mask[batch.items, 0].sum()) > 0 for batch in trainer.batches]
+    assert sorted(with_items) == [False, False, False, True]
+    trainer.run_epoch(0)
+    weights = {name: value.detach().clone() for name, value in trainer.network.named_parameters()}
+    moments = {name: value.clone() for name, value in trainer.optimiser.state().items() if "exp" in name}
+    idle = with_items.index(False)
+    trainer.network.train()
+    trainer._step(0, idle)
+    for name, value in trainer.network.named_parameters():
+        assert torch.equal(value[0], weights[name][0]), name
+    assert any(not torch.equal(value[1], weights[name][1]) for name, value in trainer.network.named_parameters())
+    for name, value in trainer.optimiser.state().items():
+        if "exp" in name:
+            assert torch.equal(value[0], moments[name][0]), name
+
+
+def test_gradients_are_clipped_run_by_run() -> None:
+    """A run alone and beside a run of large gradients moves alike."""
+    task = small_task()
+    training = QUICK.replace(clip=0.05)
+    runs = small_runs(task, [0, 1])
+    together, alone = fit(task, SMALL, training, runs), fit(task, SMALL, training, runs[:1])
+    torch.testing.assert_close(together.loss_curve[:, :1], alone.loss_curve, atol=1e-5, rtol=0)
+    assert not torch.allclose(alone.loss_curve, fit(task, SMALL, QUICK, runs[:1]).loss_curve)
+
+
+class Recording(Executor):
+    """Remembers the names of the work."""
+
+    def __init__(self) -> None:
+        self.names: list[object] = []
+
+    def __call__(self, name: Any, work: Any) -> None:
+        self.names.append(name)
+        work()
+
+
+def test_all_work_goes_through_the_executor() -> None:
+    task = small_task()
+    executor = Recording()
+    trainer = Trainer(task, SMALL, QUICK, small_runs(task, [0]), executor=executor)
+    trainer.train()
+    assert torch.equal(trainer.result().loss_curve, fit(task, SMALL, QUICK, small_runs(task, [0])).loss_curve)
+    assert {name if isinstance(name, str) else name[0] for name in executor.names} == {"step", "evaluate", "finish"}
+    assert len(executor.names) == QUICK.epochs * (QUICK.batches + 2)

@@ -42,7 +42,7 @@ def reproduce(
 
         from neuraltrees.experiments.experiment import Scale
         from neuraltrees.experiments.registry import EXPERIMENTS
-        from neuraltrees.training.trainer import check_device
+        from neuraltrees.training.device import check_device
 
         torch.set_num_threads(threads)
     if list_all or name is None:

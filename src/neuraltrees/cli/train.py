@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,14 +15,17 @@ from rich.table import Table
 
 from neuraltrees.cli.options import with_options
 from neuraltrees.cli.terminal import errors, interrupts, output, working
-from neuraltrees.errors import InputError
+from neuraltrees.datasets import DataSpec
+from neuraltrees.errors import InputError, NeuralTreesError
 from neuraltrees.files import make_folder, write_whole
-from neuraltrees.training.config import DataSpec, TrainConfig, load_config
+from neuraltrees.training.config import TrainConfig, load_config
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 
 if TYPE_CHECKING:
+    from neuraltrees.objectives import Metric
     from neuraltrees.training.problem import Problem
-    from neuraltrees.training.trainer import Epoch, Fitted, Trainer
+    from neuraltrees.training.runs import Epoch, Fitted
+    from neuraltrees.training.trainer import Trainer
 
 
 @with_options(TrainConfig, {"Data and runs": DataSpec, "Network": NetworkSpec, "Training": TrainingSpec})
@@ -44,7 +48,7 @@ def train(
     """
     stored = out / "config.yaml" if resume and out is not None and config is None else None
     settings = load_config(stored if stored is not None and stored.exists() else config, values)
-    folder = out or Path("neuraltrees-runs") / f"{settings.dataset}-{settings.model}-{settings.conv}"
+    folder = out or Path("neuraltrees-runs") / folder_name(settings.dataset, settings.model, settings.conv)
     files = RunFolder(folder)
     if not resume and files.checkpoint.exists():
         raise InputError(
@@ -58,13 +62,15 @@ def train(
 
         torch.set_num_threads(threads)
         problem = load_problem(settings)
-    with working("planning the H-trees" if settings.model == "neural-tree" else "preparing"):
+    with working("preparing batches, and H-trees where the network needs them"):
         trainer, save = _prepare(settings, problem, files, resume)
     _train(trainer, save, checkpoint_every, folder if tensorboard else None)
     save()
     fitted = trainer.result()
     result = _result(settings, fitted)
-    _finish(files, fitted, result)
+    _keep_result(files, fitted, result)
+    _report_divergence(fitted, folder)
+    _keep_model(files, fitted)
     if json:
         print(_json(result | {"folder": str(folder)}))
     else:
@@ -127,7 +133,7 @@ def _train(trainer: Trainer, save: Any, checkpoint_every: float, board: Path | N
 
         def on_epoch(epoch: Epoch) -> None:
             nonlocal last
-            progress.update(task, completed=epoch.number, state=_in_words(epoch))
+            progress.update(task, completed=epoch.number, state=_in_words(epoch, trainer.objective.metric))
             if writer is not None:
                 for name in ("loss", "val", "test"):
                     for run, value in enumerate(getattr(epoch, name).tolist()):
@@ -145,11 +151,9 @@ def _train(trainer: Trainer, save: Any, checkpoint_every: float, board: Path | N
         writer.close()
 
 
-def _in_words(epoch: Epoch) -> str:
-    loss, val, test = (float(each.nanmean()) for each in (epoch.loss, epoch.val, epoch.test))
-    return (
-        f"loss {loss:.3f}  val {100 * val:.1f} %  test {100 * test:.1f} %  best val {100 * epoch.best_val.mean():.1f} %"
-    )
+def _in_words(epoch: Epoch, metric: Metric) -> str:
+    val, test, best = (metric.show(float(each.nanmean())) for each in (epoch.val, epoch.test, epoch.best_val))
+    return f"loss {float(epoch.loss.nanmean()):.3f}  val {val}  test {test}  best val {best}"
 
 
 def _result(config: TrainConfig, fitted: Fitted) -> dict[str, Any]:
@@ -164,15 +168,37 @@ def _result(config: TrainConfig, fitted: Fitted) -> dict[str, Any]:
         )
     ]
     versions = {"neuraltrees": neuraltrees.__version__, "torch": torch.__version__}
-    return {"config": config.as_dict(), "runs": runs, "seconds": round(fitted.seconds, 3), "versions": versions}
+    metric = fitted.task.objective.metric.name
+    return {
+        "config": config.as_dict(),
+        "metric": metric,
+        "runs": runs,
+        "seconds": round(fitted.seconds, 3),
+        "versions": versions,
+    }
 
 
-def _finish(files: RunFolder, fitted: Fitted, result: dict[str, Any]) -> None:
+def _keep_result(files: RunFolder, fitted: Fitted, result: dict[str, Any]) -> None:
+    curves = {name: getattr(fitted, f"{name}_curve").t().tolist() for name in ("loss", "val", "test")}
+    write_whole(files.result, _json(result | {"curves": curves}).encode())
+
+
+def _report_divergence(fitted: Fitted, folder: Path) -> None:
+    """A line for every run that never had a finite validation metric; an error if there is no other."""
+    diverged = (fitted.best_epoch == 0).nonzero().flatten().tolist()
+    if len(diverged) == len(fitted.best_epoch):
+        raise NeuralTreesError(
+            f"Expected at least one run with a finite validation metric; all {len(diverged)} diverged. No model was "
+            f"saved; the curves are in {folder / 'result.json'}. Lower --lr, or set --clip."
+        )
+    for run in diverged:
+        errors.print(f"Run {run} diverged and is left out: lower --lr, or set --clip.", highlight=False, soft_wrap=True)
+
+
+def _keep_model(files: RunFolder, fitted: Fitted) -> None:
     from neuraltrees.plots.curves import draw_curves
     from neuraltrees.training.bundle import Bundle
 
-    curves = {name: getattr(fitted, f"{name}_curve").t().tolist() for name in ("loss", "val", "test")}
-    write_whole(files.result, _json(result | {"curves": curves}).encode())
     Bundle.of(fitted).save(files.model)
     draw_curves(fitted, files.curves)
 
@@ -194,19 +220,32 @@ def _finite(value: Any) -> Any:
 
 
 def _show(config: TrainConfig, fitted: Fitted, folder: Path) -> None:
+    metric = fitted.task.objective.metric
     table = Table(box=None, pad_edge=False)
     for column in ("run", "seed", "best epoch", "validation", "test"):
         table.add_column(column, justify="right", no_wrap=True)
     for run, (epoch, val, test) in enumerate(zip(fitted.best_epoch, fitted.val, fitted.test, strict=True)):
-        row = (run, config.seed + run, int(epoch), f"{100 * float(val):.1f} %", f"{100 * float(test):.1f} %")
+        row = (run, config.seed + run, int(epoch), metric.show(float(val)), metric.show(float(test)))
         table.add_row(*map(str, row))
-    title = f"{config.model} + {config.conv} on {config.dataset}: test accuracy {_mean(fitted.test)}"
+    title = f"{config.model} + {config.conv} on {config.dataset}: test {metric.name} {_mean(fitted.test, metric)}"
     output.print(title, style="bold", highlight=False)
     output.print(table)
     line = f"Kept in {folder}: result.json, curves.svg, model.safetensors"
     output.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _mean(accuracy: Any) -> str:
-    spread = f" ± {100 * float(accuracy.std()):.1f}" if len(accuracy) > 1 else ""
-    return f"{100 * float(accuracy.mean()):.1f}{spread} %"
+def _mean(values: Any, metric: Metric) -> str:
+    known = values[values.isfinite()]
+    if len(known) < 2:
+        return metric.show(float(known.mean()))
+    mean, spread = metric.show(float(known.mean())), metric.show(float(known.std()))
+    return f"{mean.removesuffix(' %')} ± {spread}"
+
+
+def folder_name(*parts: str) -> str:
+    """A name for a folder; a place such as `mypackage.scenes:load` has characters that do not belong into one.
+
+    >>> folder_name("mypackage.scenes:load", "gnn", "gcn")
+    'mypackage.scenes-load-gnn-gcn'
+    """
+    return re.sub(r"[^\w.]+", "-", "-".join(parts))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
@@ -23,19 +24,23 @@ class JsonNode(BaseModel):
 
 
 class JsonGraph(BaseModel):
-    """Nodes, and edges as pairs of their numbers from 0."""
+    """Nodes, edges as pairs of their numbers from 0, and features of the edges if they have any."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     nodes: list[JsonNode] = Field(min_length=1)
     edges: list[list[int]]
+    edge_attr: list[list[float]] | None = None
 
 
-def read_graphs(path: PathLike, types: Sequence[str]) -> tuple[list[Data], list[list[str]]]:
+def read_graphs(
+    path: PathLike, types: Sequence[str], edge_features: bool = False
+) -> tuple[list[Data], list[list[str]]]:
     """The graphs of a file with `node_type` set, and the names of their nodes.
 
     Args:
         path: one graph, or several under "graphs"; `.gz` and `.xz` are unpacked.
         types: the node types, in their order.
+        edge_features: whether every graph must have features of its edges.
     """
     try:
         content = json.loads(read_whole(path))
@@ -55,6 +60,8 @@ def read_graphs(path: PathLike, types: Sequence[str]) -> tuple[list[Data], list[
             detail = error.errors()[0]
             where = ".".join(map(str, detail["loc"])) or "graph"
             raise InputError(f"{place}: expected {where}: {detail['msg']}; got {detail['input']!r:.80}.") from None
+        if edge_features and graph.edge_attr is None:
+            raise InputError(f"{place}: expected edge_attr, a list of numbers per edge, which the network reads.")
         graphs.append(_data(graph, types, place))
         names.append([node.name or str(i) for i, node in enumerate(graph.nodes)])
     return graphs, names
@@ -80,12 +87,32 @@ def _data(graph: JsonGraph, types: Sequence[str], place: str) -> Data:
         raise InputError(
             f"{place}: expected edges between the nodes 0 to {len(graph.nodes) - 1}; got one at node {outside}."
         )
-    edge_index = torch.tensor(graph.edges, dtype=torch.int64).reshape(-1, 2).t().contiguous()
-    # Whoever writes an edge once means both directions; an H-tree does not mind, a GNN would.
-    both = torch.cat([edge_index, edge_index.flip(0)], 1)
+    edge_index, edge_attr = _edges(graph, place)
     return Data(
         x=torch.tensor([node.x for node in graph.nodes], dtype=torch.float32),
-        edge_index=torch.unique(both, dim=1),
+        edge_index=edge_index,
+        edge_attr=edge_attr,
         node_type=torch.tensor(kinds),
         num_nodes=len(kinds),
     )
+
+
+def _edges(graph: JsonGraph, place: str) -> tuple[Tensor, Tensor | None]:
+    """Both directions of every edge, each once, and their features."""
+    edge_index = torch.tensor(graph.edges, dtype=torch.int64).reshape(-1, 2).t().contiguous()
+    # Whoever writes an edge once means both directions; an H-tree does not mind, a GNN would.
+    both, which = torch.unique(torch.cat([edge_index, edge_index.flip(0)], 1), dim=1, return_inverse=True)
+    if graph.edge_attr is None:
+        return both, None
+    if len(graph.edge_attr) != len(graph.edges) or len({len(row) for row in graph.edge_attr}) > 1:
+        raise InputError(
+            f"{place}: expected edge_attr as a list of equally many numbers for each of {len(graph.edges)} edges; got "
+            f"{len(graph.edge_attr)} lists."
+        )
+    given = torch.tensor(graph.edge_attr, dtype=torch.float32).reshape(len(graph.edges), -1)
+    # Where an edge is written in both directions, each has the features written with it.
+    attr = given.new_zeros(both.shape[1], given.shape[1])
+    count = len(graph.edges)
+    attr[which[count:]] = given
+    attr[which[:count]] = given
+    return both, attr

@@ -1,70 +1,107 @@
-"""A task: graphs whose nodes have features, types and labels, checked once before anything is trained."""
+"""A task: graphs with labels and what to learn of them, checked once before anything is trained."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.checks import check_at_least
-from neuraltrees.data import HTreeData
+from neuraltrees.data.features import check_features, edge_features, node_features
+from neuraltrees.data.htree_data import HTreeData
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
-from neuraltrees.data.splits import Split
+from neuraltrees.data.splits import Split, random_node_split
 from neuraltrees.data.transform import attach_htrees
 from neuraltrees.errors import InputError
+from neuraltrees.nn.encoder import Categories, Features
+from neuraltrees.objectives import Classification, Objective
+
+Splitter: TypeAlias = Callable[[int], Split]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Task:
-    """Node classification on one graph or many.
+    """Graphs, and what to learn of their nodes or of themselves.
 
     Args:
-        graphs: each with features `x`, labels `y` from 0 and `edge_index`; where there are several node types, also
-            `node_type`, numbered as `labels` lists them. A graph with an H-tree keeps it, others get theirs when a
-            neural tree is trained.
-        labels: the names of the labels of each node type.
+        graphs: each with features `x`, labels `y` and `edge_index`; where there are several node types, also
+            `node_type`, numbered as the labels list them; `edge_attr` where edges have features. A graph with an H-tree
+            keeps it, others get theirs when a network needs it.
+        objective: what to learn; the names of labels, or those of each node type, stand for `Classification` of nodes.
         max_treewidth: bound for H-trees that are built, later for predictions as well; see `ToHTree`. Say it also for
             graphs that come with trees of bounded treewidth.
         seed: breaks ties in H-trees that are built.
         scaling: how the features were scaled; see `scaled`.
+        splitter: the split that belongs to a seed; by default 70 / 10 / 20 % of the labelled items at random.
+        features: what the features of nodes are, if the graphs do not show it: `Categories`, or a mapping of node types
+            to their own. Integers are categories.
+        edge_features: the same of edges; by default what `edge_attr` holds.
 
     >>> graph = Data(x=torch.eye(3), y=torch.tensor([0, 1, 1]), edge_index=torch.tensor([[0, 1], [1, 2]]))
-    >>> task = Task([graph], {"node": ("even", "odd")})
-    >>> task.num_nodes, task.classes
-    (3, {'node': 2})
+    >>> Task([graph], {"node": ("even", "odd")})
+    Task(1 graph, 3 nodes, Classification(node: 2 labels, level='node', metric='accuracy'))
     """
 
     graphs: Sequence[Data]
-    labels: Mapping[str, Sequence[str]]
+    objective: Objective
     max_treewidth: int | None = None
     seed: int = 0
     scaling: Scaling = AS_THEY_ARE
+    splitter: Splitter | None = None
+    features: Features | None = None
+    edge_features: int | Categories | None = None
 
-    def __post_init__(self) -> None:
-        graphs = listed(self.graphs)
-        object.__setattr__(self, "graphs", graphs)
-        if not isinstance(self.labels, Mapping) or not all(
-            isinstance(names, Sequence) for names in self.labels.values()
-        ):
-            raise InputError(
-                f"Expected labels as a mapping of node types to names, such as {{'node': ('cat', 'dog')}}; "
-                f"got {self.labels!r}."
-            )
-        if self.max_treewidth is not None:
-            check_at_least("max_treewidth", self.max_treewidth, 1)
-        if not graphs:
+    def __init__(
+        self,
+        graphs: Iterable[Data],
+        objective: Objective | Mapping[str, Sequence[str]] | Sequence[str],
+        max_treewidth: int | None = None,
+        seed: int = 0,
+        scaling: Scaling = AS_THEY_ARE,
+        splitter: Splitter | None = None,
+        features: Features | None = None,
+        edge_features: int | Categories | None = None,
+    ) -> None:
+        objective = objective if isinstance(objective, Objective) else Classification(objective)
+        values = (listed(graphs), objective, max_treewidth, seed, scaling, splitter, features, edge_features)
+        for name, value in zip(self.__match_args__, values, strict=True):
+            object.__setattr__(self, name, value)
+        if max_treewidth is not None:
+            check_at_least("max_treewidth", max_treewidth, 1)
+        if not self.graphs:
             raise InputError("Expected at least one graph; got none.")
-        if not self.labels or not all(len(names) for names in self.labels.values()):
-            raise InputError(f"Expected label names for at least one node type; got {dict(self.labels)}.")
-        for number, graph in enumerate(graphs):
+        self._describe_features()
+        for number, graph in enumerate(self.graphs):
             try:
-                check_graph(graph, graphs[0].num_features, self.classes)
+                self.check_graph(graph)
             except InputError as error:
                 raise InputError(f"Graph {number}: {error}") from None
+
+    def _describe_features(self) -> None:
+        try:
+            if self.features is None:
+                object.__setattr__(self, "features", node_features(self.graphs))
+            if self.edge_features is None:
+                object.__setattr__(self, "edge_features", edge_features(self.graphs))
+        except InputError as error:
+            raise InputError(f"Graph 0: {error}") from None
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[str]]:
+        """The label names of each node type, if labels are classes."""
+        return self.objective.labels if isinstance(self.objective, Classification) else {}
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The names of the node types."""
+        if isinstance(self.features, Mapping):
+            return tuple(self.features)
+        return tuple(self.labels) if self.objective.level == "node" and self.labels else ("node",)
 
     @property
     def classes(self) -> dict[str, int]:
@@ -76,23 +113,42 @@ class Task:
         return sum(graph.num_nodes for graph in self.graphs)
 
     @property
+    def num_items(self) -> int:
+        """How many nodes or graphs may have labels."""
+        return self.num_nodes if self.objective.level == "node" else len(self.graphs)
+
+    @property
     def num_features(self) -> int:
+        """Columns of `x`."""
         return int(self.graphs[0].num_features)
 
     @property
     def y(self) -> Tensor:
-        """The labels of all nodes, graph after graph."""
-        return torch.cat([graph.y.long() for graph in self.graphs])
+        """The labels of all items, graph after graph, as the graphs have them."""
+        return torch.cat([self.objective.labels_of(graph) for graph in self.graphs])
+
+    @property
+    def targets(self) -> Tensor:
+        """The labels of all items in the form in which the objective compares them with answers."""
+        return self.objective.targets(self.graphs, [type_of(graph) for graph in self.graphs])
 
     @property
     def node_type(self) -> Tensor:
         """The types of all nodes, graph after graph."""
         return torch.cat([type_of(graph) for graph in self.graphs])
 
+    def split(self, seed: int = 0) -> Split:
+        """The split that belongs to a seed."""
+        return random_node_split(self.num_items, seed=seed) if self.splitter is None else self.splitter(seed)
+
     def with_trees(self) -> Task:
         """The same task, its graphs with their H-trees."""
         graphs = with_trees(self.graphs, self.max_treewidth, self.seed)
-        return self if graphs is self.graphs else replace(self, graphs=graphs)
+        return self if graphs is self.graphs else self.replace(graphs=graphs)
+
+    def replace(self, **changes: Any) -> Task:
+        """The same but for some values."""
+        return replace(self, **changes)
 
     def scaled(self, logarithm: Sequence[int] = (), standardise: bool = True) -> Task:
         """The same task with scaled features; a bundle of what is trained on it scales its inputs alike.
@@ -103,90 +159,87 @@ class Task:
         """
         if self.scaling.logarithm or self.scaling.mean is not None:
             raise InputError("Expected a task that is not scaled yet; got a scaled one.")
+        if not isinstance(self.features, int):
+            raise InputError(f"Expected features that are numbers, to scale them; got {self.features}.")
         scaling = Scaling.fit(self.graphs, logarithm) if standardise else Scaling(tuple(logarithm))
-        return replace(self, graphs=[scaling.apply(graph) for graph in self.graphs], scaling=scaling)
+        return self.replace(graphs=[scaling.apply(graph) for graph in self.graphs], scaling=scaling)
+
+    def check_graph(self, graph: Data, labelled: bool = True) -> None:
+        """Raises `InputError` unless a graph has features, node types and labels as this task has them."""
+        assert self.features is not None
+        check_graph(graph, self.features, self.edge_features, self.types)
+        if labelled:
+            self.objective.check(graph, type_of(graph))
 
     def check_split(self, split: Split, every_class: bool = False) -> None:
-        """Raises `InputError` unless the masks are disjoint parts of this task's nodes, each with a node in it.
+        """Raises `InputError` unless the masks are disjoint parts of this task's items, each with a labelled one.
 
         Args:
             split: the masks.
-            every_class: also demand a training node of every label that a node has.
+            every_class: also demand a training item of every label that an item has.
         """
         if not isinstance(split, Split):
             raise InputError(f"Expected a Split; got {type(split).__name__}.")
+        y, level = self.targets, self.objective.level
+        labelled = self.objective.weight(y).cpu() > 0
         masks = {"training": split.train, "validation": split.val, "test": split.test}
         for name, mask in masks.items():
-            if mask.shape != (self.num_nodes,) or mask.dtype != torch.bool:
+            if mask.shape != (self.num_items,) or mask.dtype != torch.bool:
+                of = "node of all graphs" if level == "node" else "graph"
                 raise InputError(
-                    f"Expected a {name} mask of {self.num_nodes} booleans, one for every node of all graphs; "
+                    f"Expected a {name} mask of {self.num_items} booleans, one for every {of}; "
                     f"got {mask.dtype} of shape {tuple(mask.shape)}."
                 )
             if not mask.any():
-                raise InputError(f"Expected at least one {name} node; got none. Raise its share.")
+                raise InputError(f"Expected at least one {name} {level}; got none. Raise its share.")
+            if not (mask & labelled).any():
+                raise InputError(f"Expected at least one {name} {level} with a label; all {int(mask.sum())} have none.")
         if (split.train.int() + split.val.int() + split.test.int()).max() > 1:
-            raise InputError("Expected disjoint training, validation and test nodes; got a node in two of them.")
-        y, kinds = self.y, self.node_type
-        used = split.train | split.val | split.test
-        if (y[used] < 0).any():
-            node = int((used & (y < 0)).nonzero()[0])
-            raise InputError(f"Expected labels of all nodes of the split; node {node} of all graphs has none (-1).")
-        for kind, (name, labels) in enumerate(self.labels.items() if every_class else ()):
-            seen, taught = (
-                y[mask & (kinds == kind)].clamp(min=0).bincount(minlength=len(labels)) for mask in (used, split.train)
-            )
-            missing = [str(labels[label]) for label in ((seen > 0) & (taught == 0)).nonzero().flatten().tolist()]
-            if missing:
-                raise InputError(
-                    f"Expected a training node of every {name} label; got none of {', '.join(missing)}. "
-                    f"Train on more nodes, draw with another seed, or set every_class=False."
-                )
+            raise InputError(f"Expected disjoint training, validation and test {level}s; got a {level} in two of them.")
+        if every_class:
+            kinds = self.node_type if level == "node" else torch.zeros(self.num_items, dtype=torch.int64)
+            self.objective.check_training(y, kinds, split.train | split.val | split.test, split.train)
 
     def fingerprint(self) -> str:
         """A hash of all that a model can see, to tell tasks apart."""
-        labels = {kind: list(names) for kind, names in self.labels.items()}
-        digest = sha256(repr((labels, self.max_treewidth, self.seed)).encode())
+        about = (self.objective.name, self.objective.as_dict(), self.max_treewidth, self.seed)
+        digest = sha256(repr(about).encode())
         for graph in self.graphs:
             x = graph.x.to_dense() if graph.x.layout != torch.strided else graph.x
             trees = [graph[name] for name in sorted(graph.keys()) if name.startswith("tree_")]
-            for tensor in (x, graph.y, graph.edge_index, type_of(graph), *trees):
+            edges = [] if self.edge_features is None else [graph.edge_attr]
+            for tensor in (x, graph.y, graph.edge_index, type_of(graph), *trees, *edges):
                 digest.update(f"{tensor.dtype} {tuple(tensor.shape)} ".encode())
                 flat = tensor.detach().cpu().contiguous().flatten()
                 digest.update(flat.view(torch.uint8).numpy().tobytes() if len(flat) else b"")
         return digest.hexdigest()
 
+    def __repr__(self) -> str:
+        graphs = f"{len(self.graphs):,} graph{'s' * (len(self.graphs) > 1)}"
+        bound = "" if self.max_treewidth is None else f", max_treewidth={self.max_treewidth}"
+        return f"Task({graphs}, {self.num_nodes:,} nodes, {self.objective!r}{bound})"
 
-def check_graph(graph: Data, num_features: int, classes: Mapping[str, int], labelled: bool = True) -> None:
-    """Raises `InputError` unless a graph has finite features and valid node types and labels."""
-    x = graph.x
-    if x is None or x.dim() != 2 or not x.is_floating_point():
-        came = "none" if x is None else f"{x.dtype} of shape {tuple(x.shape)}"
-        raise InputError(f"Expected features x as floats of shape (n, F); got {came}.")
-    if x.shape[1] == 0:
-        raise InputError("Expected at least one feature a node; got none. A constant column will do.")
-    if x.shape[1] != num_features:
-        raise InputError(f"Expected {num_features} features a node; got {x.shape[1]}.")
-    dense = x.layout == torch.strided
-    # Networks compute in single precision, where large numbers of double precision are infinite.
-    values = (x if dense else x.to_sparse_coo().coalesce().values()).float()
-    if not values.isfinite().all():
-        where = f" at node {int((~values.isfinite()).any(1).nonzero()[0])}" if dense else ""
-        raise InputError(f"Expected finite features; got NaN or infinity{where}. Remove or replace such values.")
+
+def check_graph(graph: Data, features: Features, edge_features: int | Categories | None, types: Sequence[str]) -> None:
+    """Raises `InputError` unless a graph has finite features of the right form, valid edges and node types."""
     if isinstance(graph, HTreeData):
         graph.htree  # noqa: B018  raises if the tree is another graph's
-    _check_edges(graph.edge_index, x.shape[0])
-    if len(classes) > 1 and graph.get("node_type") is None:
-        raise InputError(f"Expected node_type, since there are the types {', '.join(classes)}; got none.")
+    count = graph.x.shape[0] if isinstance(graph.x, Tensor) and graph.x.dim() else 0
+    if len(types) > 1 and graph.get("node_type") is None:
+        raise InputError(f"Expected node_type, since there are the types {', '.join(types)}; got none.")
     kinds = type_of(graph)
     if kinds.is_floating_point() or kinds.dtype == torch.bool:
         raise InputError(f"Expected node_type as integers; got {kinds.dtype}. Use node_type.long().")
-    if kinds.shape != (x.shape[0],) or (len(kinds) and not 0 <= int(kinds.min()) <= int(kinds.max()) < len(classes)):
+    if isinstance(graph.x, Tensor) and (
+        kinds.shape != (count,) or (count and not 0 <= int(kinds.min()) <= int(kinds.max()) < len(types))
+    ):
         raise InputError(
-            f"Expected a node_type for each of {x.shape[0]} nodes, below {len(classes)} ({', '.join(classes)}); "
+            f"Expected a node_type for each of {count} nodes, below {len(types)} ({', '.join(types)}); "
             f"got {kinds.tolist()[:8]}."
         )
-    if labelled:
-        _check_labels(graph.y, kinds, classes)
+    check_features(graph, features, None, kinds)
+    _check_edges(graph.edge_index, count)
+    check_features(graph, features, edge_features, kinds)
 
 
 def _check_edges(edge_index: Tensor | None, num_nodes: int) -> None:
@@ -209,7 +262,7 @@ def listed(graphs: Iterable[Data]) -> list[Data]:
     if wrong is not None:
         raise InputError(
             f"Expected graphs as torch_geometric.data.Data; got {type(wrong).__name__}. "
-            f"A NetworkX graph becomes one by torch_geometric.utils.from_networkx."
+            f"A NetworkX graph becomes one by torch_geometric.utils.from_networkx, HeteroData by its to_homogeneous()."
         )
     return found
 
@@ -229,29 +282,3 @@ def type_of(graph: Data) -> Tensor:
     if kinds is None:
         return torch.zeros(graph.num_nodes, dtype=torch.int64)
     return kinds if kinds.is_floating_point() or kinds.dtype == torch.bool else kinds.long()
-
-
-def _check_labels(y: Tensor | None, kinds: Tensor, classes: Mapping[str, int]) -> None:
-    if y is None or y.shape != kinds.shape or y.is_floating_point() or y.dtype == torch.bool:
-        came = "none" if y is None else f"{y.dtype} of shape {tuple(y.shape)}"
-        raise InputError(f"Expected labels y as integers of shape ({len(kinds)},); got {came}.")
-    y = y.long()
-    limit = torch.tensor(list(classes.values()))[kinds]
-    wrong = ((y < -1) | (y >= limit)).nonzero().flatten()
-    if len(wrong):
-        node = int(wrong[0])
-        name = list(classes)[int(kinds[node])]
-        raise InputError(
-            f"Expected {name} labels between 0 and {int(limit[node]) - 1}, or -1 for none; "
-            f"got {int(y[node])} at node {node}."
-        )
-
-
-def concatenated(graphs: Iterable[Data]) -> Tensor:
-    """The features of several graphs, one after another; those of a single graph as they are, sparse or not."""
-    features = [graph.x for graph in graphs]
-    return features[0] if len(features) == 1 else torch.cat([_dense(x) for x in features])
-
-
-def _dense(x: Tensor) -> Tensor:
-    return x if x.layout == torch.strided else x.to_dense()

@@ -1,10 +1,35 @@
-"""Public datasets, and the splits of the paper."""
+"""Datasets: a registry of names, the paper's data, generated scenes, and their splits."""
 
-from neuraltrees.data.splits import Split as Split
-from neuraltrees.data.splits import citation_split as citation_split
-from neuraltrees.data.splits import random_graph_split as random_graph_split
-from neuraltrees.data.splits import random_node_split as random_node_split
-from neuraltrees.datasets.citation import CitationNetwork as CitationNetwork
-from neuraltrees.datasets.root import find_data_root as find_data_root
-from neuraltrees.datasets.stanford import StanfordSceneGraphs as StanfordSceneGraphs
-from neuraltrees.datasets.synthetic import SyntheticScenes as SyntheticScenes
+from typing import TYPE_CHECKING
+
+import neuraltrees.datasets.builtin as _builtin  # noqa: F401  registers the built-in datasets
+from neuraltrees.datasets.registry import dataset_names as dataset_names
+from neuraltrees.datasets.registry import load_task as load_task
+from neuraltrees.datasets.registry import register_dataset as register_dataset
+from neuraltrees.datasets.spec import DataSpec as DataSpec
+from neuraltrees.lazy import lazy_names as _lazy_names
+
+if TYPE_CHECKING:
+    from neuraltrees.data.splits import Split as Split
+    from neuraltrees.data.splits import citation_split as citation_split
+    from neuraltrees.data.splits import random_graph_split as random_graph_split
+    from neuraltrees.data.splits import random_node_split as random_node_split
+    from neuraltrees.datasets.citation import CitationNetwork as CitationNetwork
+    from neuraltrees.datasets.root import find_data_root as find_data_root
+    from neuraltrees.datasets.stanford import StanfordSceneGraphs as StanfordSceneGraphs
+    from neuraltrees.datasets.synthetic import SyntheticScenes as SyntheticScenes
+
+# The names of the datasets are known before torch is imported, so that a command explains itself at once.
+_LAZY = {
+    "CitationNetwork": "neuraltrees.datasets.citation",
+    "Split": "neuraltrees.data.splits",
+    "StanfordSceneGraphs": "neuraltrees.datasets.stanford",
+    "SyntheticScenes": "neuraltrees.datasets.synthetic",
+    "citation_split": "neuraltrees.data.splits",
+    "find_data_root": "neuraltrees.datasets.root",
+    "random_graph_split": "neuraltrees.data.splits",
+    "random_node_split": "neuraltrees.data.splits",
+}
+
+__all__ = ["DataSpec", "dataset_names", "load_task", "register_dataset", *_LAZY]
+__getattr__, __dir__ = _lazy_names(__name__, _LAZY)

@@ -16,8 +16,9 @@ from neuraltrees.decomposition import sample_bounded_treewidth
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
 from neuraltrees.inference import JunctionTree, random_markov_network
+from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import Run, Trainer
+from neuraltrees.training.trainer import Trainer
 
 SCENES, NODES, RUNS, POTENTIALS = 150, 10_000, 8, 200
 

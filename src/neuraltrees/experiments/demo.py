@@ -15,15 +15,16 @@ from torch import Tensor
 
 from neuraltrees.data.task import Task
 from neuraltrees.datasets import SyntheticScenes, random_graph_split
+from neuraltrees.datasets.loaders import SIZES
 from neuraltrees.datasets.stanford import OBJECT_LABELS
 from neuraltrees.decomposition import decompose
 from neuraltrees.experiments.own_features import from_own_features
 from neuraltrees.experiments.report import DemoReport, Trained
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
-from neuraltrees.training.problem import SIZES
+from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import Fitted, Run, fit
+from neuraltrees.training.trainer import fit
 
 NAMES = {"neural-tree": "neural tree", "gnn": "GNN"}
 
@@ -116,18 +117,7 @@ def _train(task: Task, spec: NetworkSpec, epochs: int, runs: Sequence[Run]) -> t
         val_curve=tuple(fitted.val_curve.mean(1).tolist()),
         seconds=fitted.seconds,
     )
-    return trained, _guesses(task, fitted)
-
-
-def _guesses(task: Task, fitted: Fitted) -> Tensor:
-    """The label that every run gives to every node. Shapes: → :math:`(n, R)`"""
-    from neuraltrees.training.batches import portions
-
-    guesses = torch.zeros(task.num_nodes, len(fitted.test), dtype=torch.int64)
-    with torch.no_grad():
-        for part in portions(task, fitted.network, True, 8, torch.device("cpu")):
-            guesses[part.nodes] = fitted.network.run(part.x, part.plan, part.node_type).argmax(-1)
-    return guesses
+    return trained, fitted.answers().argmax(-1)
 
 
 def _mean_accuracy(scores: Tensor, y: Tensor, runs: Sequence[Run]) -> float:

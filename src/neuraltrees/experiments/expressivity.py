@@ -6,24 +6,20 @@ Every network gets the same potentials, steps and learning rate; a setting that 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-import torch
-
 from neuraltrees.errors import InputError
 from neuraltrees.experiments.cells import Tell, load_results, machine
 from neuraltrees.experiments.experiment import Experiment, Results, Scale
-from neuraltrees.experiments.marginal_problems import FAMILIES, Problem, total_variation
+from neuraltrees.experiments.marginal_learning import baseline_errors, learn_marginals
+from neuraltrees.experiments.marginal_problems import FAMILIES, Problem
 from neuraltrees.files import write_whole
-from neuraltrees.htree import build_htree
-from neuraltrees.nn import GNN, NeuralTree
-from neuraltrees.nn.models import Network, Plan
 from neuraltrees.plots.style import LOOKS, MORE, panels, save
+from neuraltrees.training.spec import NetworkSpec
 
 LAYERS = 12
 NETWORKS = {"neural tree": LAYERS, "GNN": LAYERS, "deeper GNN": 2 * LAYERS}
@@ -106,51 +102,25 @@ def learn(setting: Setting, steps: int, device: str) -> dict[str, Any]:
     alone = setting.graphs == 1
     other = problem if alone else Problem.draw(setting.family, setting.seed, setting.graphs, setting.graphs)
     test = other.sample(TESTED if alone else TESTED // 10, seed=2 * setting.seed + 1, loopy=True)
-    torch.manual_seed(setting.seed)
-    sizes = problem.states + 2, setting.hidden, problem.states, NETWORKS[setting.network]
-    network: Network
-    if setting.network == "neural tree":
-        network = NeuralTree(*sizes, "sage", dropout=0.0, relations=True, residual=True).to(device)
-    else:
-        network = GNN(*sizes, "sage", dropout=0.0, residual=True).to(device)
-    optimiser = torch.optim.Adam(network.parameters(), lr=0.005)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    plan, x, exact = _plan(network, problem), train.x.to(device), train.exact.to(device)
-    batch, draw = max(1, 32 // setting.graphs), torch.Generator().manual_seed(setting.seed)
-    start = time.perf_counter()
-    for _ in range(steps):
-        chosen = torch.randint(setting.samples, (batch,), generator=draw).to(device)
-        optimiser.zero_grad()
-        logits = network.run(x[:, chosen], plan)
-        loss = -(exact[:, chosen] * logits.log_softmax(-1)).sum(-1).mean()
-        torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
-    seconds = time.perf_counter() - start
-    with torch.no_grad():
-        plan = plan if alone else _plan(network, other)
-        predicted = network.run(test.x.to(device), plan).softmax(-1).cpu()
-    assert test.loopy is not None
-    uniform = torch.full_like(test.exact, 1 / problem.states)
+    tree = setting.network == "neural tree"
+    network = NetworkSpec(
+        model="neural-tree" if tree else "gnn",
+        conv="sage",
+        hidden=setting.hidden,
+        layers=NETWORKS[setting.network],
+        dropout=0.0,
+        relations=tree,
+        residual=True,
+    )
+    fitted = learn_marginals(problem, train, other, test, network, steps, setting.seed, device)
     return {
-        "error": total_variation(predicted, test.exact),
-        "loopy": total_variation(test.loopy, test.exact),
-        "uniform": total_variation(uniform, test.exact),
-        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "error": 100 * float(fitted.test[0]),
+        **baseline_errors(test),
+        "parameters": sum(parameter.numel() for parameter in fitted.network.parameters()),
         "treewidth": max(problem.treewidth, other.treewidth),
         "states": problem.states,
-        "seconds": round(seconds, 2),
+        "seconds": round(fitted.seconds, 2),
     }
-
-
-def _plan(network: Network, problem: Problem) -> Plan:
-    union = problem.union
-    if isinstance(network, NeuralTree):
-        tree = build_htree(union)
-        return network.plan(tree.edge_index, tree.kappa, tree.edge_type)
-    assert isinstance(network, GNN)
-    return network.plan(union.edge_index, union.num_nodes)
 
 
 def show(results: Results, folder: Path) -> list[str]:

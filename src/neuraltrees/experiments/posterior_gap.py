@@ -25,15 +25,16 @@ from torch_geometric.data import Data
 
 from neuraltrees.data.task import Task
 from neuraltrees.datasets import Split, SyntheticScenes
+from neuraltrees.datasets.loaders import SIZES
 from neuraltrees.errors import InputError
 from neuraltrees.experiments.cells import Tell, machine
 from neuraltrees.experiments.gap_protocols import PROTOCOLS, Protocol, batches_for
 from neuraltrees.experiments.own_features import from_own_features
 from neuraltrees.experiments.statistics import percent
 from neuraltrees.files import write_whole
-from neuraltrees.training.problem import SIZES
+from neuraltrees.training.runs import Epoch, Fitted, Run
 from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import Epoch, Fitted, Run, fit
+from neuraltrees.training.trainer import fit
 
 MANY = 20_000
 MODELS: tuple[ModelName, ...] = ("gnn", "neural-tree")

@@ -23,8 +23,9 @@ from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
 from neuraltrees.plots.style import MORE, panels, save
 from neuraltrees.training.config import TrainConfig, preset
+from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import ConvName, ModelName
-from neuraltrees.training.trainer import Run, Trainer
+from neuraltrees.training.trainer import Trainer
 
 PRINTED = {  # seconds an epoch on a Quadro P4000: training GNN, training tree, testing GNN, testing tree
     "gcn": (0.072, 0.305, 0.048, 0.058),

@@ -1,11 +1,23 @@
-"""Stage 4: convolutions, the neural tree, the GNN baseline."""
+"""Networks: convolutions, encoders, schedules and heads; the neural tree and the GNN baseline."""
 
-from neuraltrees.nn.conv.convolution import Convolution as Convolution
-from neuraltrees.nn.conv.gat import GAT as GAT
-from neuraltrees.nn.conv.gcn import GCN as GCN
-from neuraltrees.nn.conv.gin import GIN as GIN
-from neuraltrees.nn.conv.sage import SAGE as SAGE
-from neuraltrees.nn.head.node import Readout as Readout
+from neuraltrees.nn.conv import Convolution as Convolution
+from neuraltrees.nn.conv import ConvOptions as ConvOptions
+from neuraltrees.nn.conv import GATConv as GATConv
+from neuraltrees.nn.conv import GCNConv as GCNConv
+from neuraltrees.nn.conv import GINConv as GINConv
+from neuraltrees.nn.conv import SAGEConv as SAGEConv
+from neuraltrees.nn.encoder import Categories as Categories
+from neuraltrees.nn.encoder import Encoder as Encoder
+from neuraltrees.nn.head import GraphHead as GraphHead
+from neuraltrees.nn.head import Head as Head
+from neuraltrees.nn.head import NodeHead as NodeHead
+from neuraltrees.nn.head import Places as Places
+from neuraltrees.nn.messages import Messages as Messages
 from neuraltrees.nn.models import GNN as GNN
+from neuraltrees.nn.models import Network as Network
 from neuraltrees.nn.models import NeuralTree as NeuralTree
-from neuraltrees.nn.schedule.messages import Links as Links
+from neuraltrees.nn.plan import Plan as Plan
+from neuraltrees.nn.schedule import Body as Body
+from neuraltrees.nn.schedule import GraphRounds as GraphRounds
+from neuraltrees.nn.schedule import Schedule as Schedule
+from neuraltrees.nn.schedule import TreeRounds as TreeRounds

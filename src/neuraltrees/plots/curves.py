@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, write_whole
-from neuraltrees.training.trainer import Fitted
+from neuraltrees.training.runs import Fitted
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#555555"
 

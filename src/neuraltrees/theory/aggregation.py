@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.htree import HTree
-from neuraltrees.nn import GIN, Links
-from neuraltrees.nn.conv.convolution import RELATIONS
+from neuraltrees.nn import ConvOptions, GINConv, Messages
+from neuraltrees.nn.schedule.rounds import RELATIONS
 
 ROOT_ROOT, TO_CHILD = 0, 2  # edge types
 NOW, BEFORE, SUM, BELOW, GATE = range(5)  # channels of the states; gates follow one another
@@ -73,7 +73,8 @@ class RootSum(nn.Module):
         rounds = max(2, root_diameter + 1) + depth
         with torch.random.fork_rng(devices=[]):  # what they start from is not kept, and draws nothing from others
             self.convs = nn.ModuleList(
-                GIN(1 if i == 0 else self.width, self.width, relations=RELATIONS) for i in range(rounds)
+                GINConv(1 if i == 0 else self.width, self.width, ConvOptions(relations=RELATIONS))
+                for i in range(rounds)
             ).double()
         self._set_weights()
         self.requires_grad_(False)
@@ -89,7 +90,7 @@ class RootSum(nn.Module):
         return sum(int(parameter.count_nonzero()) for parameter in self.parameters())
 
     def _set_weights(self) -> None:
-        first, second, *later = cast(list[GIN], list(self.convs))
+        first, second, *later = cast(list[GINConv], list(self.convs))
         degrees = range(1, self.root_degree + 1)
         # First the values stay where they are, beside a one.
         _fill(first, own={(0, NOW): 1.0}, bias={ONE: 1.0}, out={(NOW, NOW): 1.0, (ONE, ONE): 1.0})
@@ -110,7 +111,7 @@ class RootSum(nn.Module):
         for t, conv in enumerate(later, start=1):
             self._fill_later(conv, first_gate=1 if t == 1 else 2)
 
-    def _fill_later(self, conv: GIN, first_gate: int) -> None:
+    def _fill_later(self, conv: GINConv, first_gate: int) -> None:
         """s_{t+1} = A s_t - Σ_k ReLU(s_{t-1} - g_k), and the sum at roots, or the parent's."""
         near, now, at_root, from_parent, below = range(5)
         degrees, product = range(1, self.root_degree + 1), below + self.root_degree
@@ -129,11 +130,11 @@ class RootSum(nn.Module):
 
     def forward(self, h: Tensor, htree: HTree) -> Tensor:
         self._check(h, htree)
-        links = Links.of_edges(htree.edge_index, len(h), htree.edge_type, torch.float64)
+        messages = Messages.of_edges(htree.edge_index, len(h), htree.edge_type, torch.float64)
         root = (htree.parent < 0).view(-1, *[1] * (h.dim() - 1))
         state = torch.where(root, h.double(), 0).unsqueeze(-1)
-        for conv in cast(list[GIN], list(self.convs)):
-            state = conv(state, conv.bind(links)).relu()
+        for conv in cast(list[GINConv], list(self.convs)):
+            state = conv(state, conv.bind(messages)).relu()
         return state[..., SUM].to(h.dtype)
 
     def _check(self, h: Tensor, htree: HTree) -> None:
@@ -188,7 +189,7 @@ def _farthest(start: int, around: Mapping[int, list[int]]) -> tuple[int, dict[in
 
 
 def _fill(
-    conv: GIN,
+    conv: GINConv,
     own: Weights,
     out: Weights,
     messages: Mapping[int, Weights] | None = None,

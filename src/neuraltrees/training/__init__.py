@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from neuraltrees.training.config import load_config as load_config
     from neuraltrees.training.problem import Problem as Problem
     from neuraltrees.training.problem import load_problem as load_problem
+    from neuraltrees.training.runs import Epoch as Epoch
+    from neuraltrees.training.runs import Fitted as Fitted
+    from neuraltrees.training.runs import Run as Run
     from neuraltrees.training.spec import NetworkSpec as NetworkSpec
     from neuraltrees.training.spec import TrainingSpec as TrainingSpec
-    from neuraltrees.training.trainer import Epoch as Epoch
-    from neuraltrees.training.trainer import Fitted as Fitted
-    from neuraltrees.training.trainer import Run as Run
     from neuraltrees.training.trainer import Trainer as Trainer
     from neuraltrees.training.trainer import fit as fit
 
 # The configuration is read before torch is, so that a command explains itself at once.
 _LAZY = {
     "Bundle": "neuraltrees.training.bundle",
-    "Epoch": "neuraltrees.training.trainer",
-    "Fitted": "neuraltrees.training.trainer",
+    "Epoch": "neuraltrees.training.runs",
+    "Fitted": "neuraltrees.training.runs",
     "NetworkSpec": "neuraltrees.training.spec",
     "Problem": "neuraltrees.training.problem",
-    "Run": "neuraltrees.training.trainer",
+    "Run": "neuraltrees.training.runs",
     "Scaling": "neuraltrees.data.scaling",
     "Task": "neuraltrees.data.task",
     "TrainConfig": "neuraltrees.training.config",

@@ -1,48 +1,55 @@
-"""Batches of whole graphs: every tree is planned once and computed once an epoch."""
+"""Batches of whole graphs: every graph or tree is planned once and computed once per epoch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from neuraltrees.data import HTreeData
-from neuraltrees.data.task import Task, concatenated, type_of
-from neuraltrees.nn import GNN, NeuralTree
+from neuraltrees.data.features import edge_attr_of
+from neuraltrees.data.htree_data import HTreeData
+from neuraltrees.data.task import Task, type_of
 from neuraltrees.nn.ensemble.sparse import SparseMap
-from neuraltrees.nn.models import Network, Plan
+from neuraltrees.nn.models import Network
+from neuraltrees.nn.plan import Plan
 
 
-@dataclass(frozen=True)
-class Portion:
+@dataclass(frozen=True, eq=False)
+class GraphBatch:
     """Some graphs, ready for a network.
 
     Args:
-        nodes: their nodes, by their place among those of all graphs.
-        x, y, node_type: features, labels and types of these nodes.
-        plan: the rounds of the network on them.
+        items: their nodes, or they themselves, by their place among all items of the task.
+        x: features of their nodes.
+        edges: features of their edges, if the network reads them.
+        y: their labels, as the objective compares them with answers.
+        plan: the network's plan of them.
 
-    Shapes: nodes, y and node_type :math:`(n)`, x :math:`(n, F)`
+    Shapes: items and y :math:`(items, ...)`, x :math:`(n, F)`, edges :math:`(m, D)`
     """
 
-    nodes: Tensor
+    items: Tensor
     x: Tensor | SparseMap
+    edges: Tensor | None
     y: Tensor
-    node_type: Tensor
     plan: Plan
 
 
 def divide(task: Task, count: int, number: int = 0) -> list[list[int]]:
     """The graphs of every batch: equal in number of graphs and alike in number of nodes.
 
-    There are as many ways to divide as there are numbers. A training uses one or a few of them, in an order of batches
-    that changes; so their trees are planned once. Batches hold all graphs, whichever train: so they are the same for
-    any runs. What is not labelled for training takes part in the statistics of batch norm alone.
+    A training uses one division or a few of them, in an order of batches that changes; so their trees are planned once.
+    Batches hold all graphs, whichever train: so they are the same for any runs. What is not labelled for training takes
+    part in the statistics of batch norm alone.
+
+    Args:
+        task: the graphs.
+        count: number of batches, at most one per graph.
+        number: seeds the division; 0 is the one by size alone.
     """
     draw = torch.Generator().manual_seed(number)
     sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
@@ -59,43 +66,66 @@ def divide(task: Task, count: int, number: int = 0) -> list[list[int]]:
     return [sorted(batch) for batch in batches]
 
 
-def portion(graphs: Sequence[Data], network: Network, merge: bool, nodes: Tensor, device: torch.device) -> Portion:
-    """Graphs joined into one, with the network's plan of it."""
-    joined = graphs[0] if len(graphs) == 1 else Batch.from_data_list([_bare(graph) for graph in graphs])
-    if isinstance(network, NeuralTree):
-        tree = cast(HTreeData, joined).htree
-        plan = network.plan(tree.edge_index, tree.kappa, tree.edge_type, merge=merge)
-    else:
-        plan = cast(GNN, network).plan(joined.edge_index, joined.num_nodes)
-    labelled = all("y" in graph for graph in graphs)
-    y = torch.cat([graph.y.long() for graph in graphs]) if labelled else torch.zeros(len(nodes), dtype=torch.int64)
-    kinds = torch.cat([type_of(graph) for graph in graphs])
-    features = concatenated(graphs)
+def make_batch(graphs: Sequence[Data], network: Network, items: Tensor, y: Tensor) -> GraphBatch:
+    """Graphs joined into one, with the network's plan of them.
+
+    Args:
+        graphs: with H-trees, if the network needs them.
+        network: what they are planned for; the batch is made on its device.
+        items: places of their items among all items of the task.
+        y: labels of these items.
+    """
+    joined = joined_graphs(graphs)
     like = next(network.parameters())
-    dense = features.layout == torch.strided
-    x = features.to(like) if dense else SparseMap.of_features(features, like.dtype, like.device)
-    return Portion(nodes.to(device), x, y.to(device), kinds.to(device), plan)
+    return GraphBatch(
+        items.to(like.device),
+        feature_columns(graphs, like),
+        edge_columns(graphs, like) if network.reads_edges else None,
+        y.to(like.device),
+        network.plan(joined),
+    )
 
 
-def portions(
-    task: Task, network: Network, merge: bool, count: int, device: torch.device, number: int = 0
-) -> list[Portion]:
-    """The batches of a task in one of the ways to divide it, each planned for the network."""
-    if isinstance(network, NeuralTree):
+def make_batches(task: Task, network: Network, divided: Sequence[Sequence[int]]) -> list[GraphBatch]:
+    """The batches of a division, each planned for the network."""
+    if network.needs_tree:
         task = task.with_trees()
-    sizes = [graph.num_nodes for graph in task.graphs]
-    places = torch.arange(sum(sizes)).split_with_sizes(sizes)
-    return [
-        portion([task.graphs[i] for i in batch], network, merge, torch.cat([places[i] for i in batch]), device)
-        for batch in divide(task, count, number)
-    ]
+    sizes = [graph.num_nodes if task.objective.level == "node" else 1 for graph in task.graphs]
+    places, y = torch.arange(sum(sizes)).split_with_sizes(sizes), task.targets
+    batches = []
+    for batch in divided:
+        items = torch.cat([places[i] for i in batch])
+        batches.append(make_batch([task.graphs[i] for i in batch], network, items, y[items]))
+    return batches
+
+
+def joined_graphs(graphs: Sequence[Data]) -> Data:
+    """One batch of the graphs with their trees, node types and edges alone: sparse features do not batch."""
+    joined: Data = Batch.from_data_list([_bare(graph) for graph in graphs])
+    return joined
 
 
 def _bare(graph: Data) -> Data:
-    """The graph and its tree alone: sparse features do not batch, and all else is joined by hand."""
     bare = copy(graph) if isinstance(graph, HTreeData) else Data(edge_index=graph.edge_index)
-    bare.num_nodes = graph.num_nodes
     for name in list(bare.keys()):
-        if name not in ("edge_index", "num_nodes") and not name.startswith("tree_"):
+        if name != "edge_index" and not name.startswith("tree_"):
             del bare[name]
+    bare.num_nodes, bare.node_type = graph.num_nodes, type_of(graph)
     return bare
+
+
+def feature_columns(graphs: Sequence[Data], like: Tensor) -> Tensor | SparseMap:
+    """The features of several graphs, one after another; those of a single graph stay sparse if they are."""
+    columns = [graph.x for graph in graphs]
+    sparse = columns[0].layout != torch.strided
+    if sparse and len(columns) == 1:
+        return SparseMap.of_features(columns[0], like.dtype, like.device)
+    x = torch.cat([each if each.layout == torch.strided else each.to_dense() for each in columns])
+    return x.to(like) if x.is_floating_point() else x.to(like.device)
+
+
+def edge_columns(graphs: Sequence[Data], like: Tensor) -> Tensor:
+    """The features of the edges of several graphs, one after another."""
+    columns = [edge_attr_of(graph) for graph in graphs]
+    edges = torch.cat([each for each in columns if each is not None])
+    return edges.to(like) if edges.is_floating_point() else edges.to(like.device)

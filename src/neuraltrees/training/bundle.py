@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
-from torch_geometric.data import Data
+from torch import Tensor, nn
 
-from neuraltrees.checks import check_at_least
+from neuraltrees.data.features import describe, from_description
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
-from neuraltrees.data.task import check_graph, listed, type_of, with_trees
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
-from neuraltrees.training.batches import portion
+from neuraltrees.nn.encoder import Categories, Features
+from neuraltrees.nn.models import Network
+from neuraltrees.objectives import Classification, Objective, find_objective
+from neuraltrees.options import find_place
 from neuraltrees.training.checkpoint import load_tensors, save_tensors
+from neuraltrees.training.runs import Fitted
 from neuraltrees.training.spec import NetworkSpec
-from neuraltrees.training.trainer import Fitted
 
-FORMAT = "neuraltrees-bundle-1"
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A node's type and its most probable labels, each with its probability."""
-
-    type: str
-    top: tuple[tuple[str, float], ...]
-
-    @property
-    def label(self) -> str:
-        return self.top[0][0]
-
-    @property
-    def probability(self) -> float:
-        return self.top[0][1]
+FORMAT, FIRST_FORMAT = "neuraltrees-bundle-2", "neuraltrees-bundle-1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +31,22 @@ class Bundle:
 
     Args:
         network: what to build.
-        labels: names of the labels of each node type.
-        num_features: features of a node.
+        objective: what its answers mean.
+        features: what the features of nodes are.
         weights: its parameters and statistics.
+        types: the names of the node types.
+        edge_features: what the features of edges are; None where it reads none.
         scaling: how features are scaled first.
         max_treewidth, seed: how H-trees are built.
-        facts: where it comes from, such as its accuracies.
+        facts: where it comes from, such as its metrics.
     """
 
     network: NetworkSpec
-    labels: dict[str, list[str]]
-    num_features: int
-    weights: dict[str, Tensor]
+    objective: Objective
+    features: Features
+    weights: dict[str, Tensor] = field(repr=False)
+    types: tuple[str, ...] = ("node",)
+    edge_features: int | Categories | None = None
     scaling: Scaling = AS_THEY_ARE
     max_treewidth: int | None = None
     seed: int = 0
@@ -65,29 +54,56 @@ class Bundle:
 
     @classmethod
     def of(cls, fitted: Fitted, run: int | None = None) -> Bundle:
-        """The network of one run; by default that of the best validation accuracy."""
-        run = int(fitted.val.argmax()) if run is None else run
+        """The network of one run; by default that of the best validation metric."""
+        if not isinstance(fitted, Fitted):
+            raise InputError(f"Expected what fit returned; got {type(fitted).__name__}.")
+        task, metric = fitted.task, fitted.task.objective.metric
+        if run is None:
+            worst = fitted.val.nan_to_num(metric.worst)
+            run = int(worst.argmax() if metric.higher_is_better else worst.argmin())
         if not 0 <= run < len(fitted.val):
             raise InputError(f"Expected a run between 0 and {len(fitted.val) - 1}; got {run}.")
-        task = fitted.task
-        weights = {name: value[run : run + 1].cpu().clone() for name, value in fitted.network.state_dict().items()}
-        labels = {name: list(names) for name, names in task.labels.items()}
         facts = {
             "run": run,
-            "validation accuracy": float(fitted.val[run]),
-            "test accuracy": float(fitted.test[run]),
+            f"validation {metric.name}": float(fitted.val[run]),
+            f"test {metric.name}": float(fitted.test[run]),
             "best epoch": int(fitted.best_epoch[run]),
         }
-        how = (task.scaling, task.max_treewidth, task.seed)
-        return cls(fitted.spec, labels, task.num_features, weights, *how, facts)
+        assert task.features is not None
+        return cls(
+            fitted.spec,
+            task.objective,
+            task.features,
+            {name: value[run : run + 1].cpu().clone() for name, value in fitted.network.state_dict().items()},
+            task.types,
+            task.edge_features if fitted.network.reads_edges else None,
+            task.scaling,
+            task.max_treewidth,
+            task.seed,
+            facts,
+        )
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[str]]:
+        """The label names of each node type, if labels are classes."""
+        return self.objective.labels if isinstance(self.objective, Classification) else {}
+
+    def build(self) -> Network:
+        """The network with its weights, ready to predict; torch's own generator stays as it was."""
+        with torch.random.fork_rng(devices=[]):
+            network = self.network.build_for(self.features, self.edge_features, self.objective, runs=1)
+        network.load_state_dict(self.weights)
+        return network.eval()
 
     def save(self, path: PathLike) -> None:
         """Writes a `.safetensors` file, whole or not at all."""
         about = {
             "format": FORMAT,
             "network": self.network.as_dict(),
-            "labels": self.labels,
-            "num_features": self.num_features,
+            "objective": {"name": self.objective.name, "content": self.objective.as_dict()},
+            "features": describe(self.features),
+            "edge_features": describe(self.edge_features),
+            "types": list(self.types),
             "max_treewidth": self.max_treewidth,
             "seed": self.seed,
             "logarithm": self.scaling.logarithm,
@@ -99,74 +115,64 @@ class Bundle:
         save_tensors(Path(path), weights | scale, about)
 
     @classmethod
-    def load(cls, path: PathLike) -> Bundle:
-        """Reads what `save` wrote."""
-        tensors, about = load_tensors(Path(path), FORMAT, "bundle")
+    def load(cls, path: PathLike, allow: Sequence[str] = ()) -> Bundle:
+        """Reads what `save` wrote.
+
+        Args:
+            path: the file.
+            allow: places of code that the file may name, such as `mypackage.convs:MyConv`. A file from somebody else
+                could name any code; that of this library and PyG's convolutions need no permission.
+        """
+        tensors, about = load_tensors(Path(path), (FORMAT, FIRST_FORMAT), "bundle")
         weights = {name.removeprefix("weights."): value for name, value in tensors.items() if "." in name}
         try:
+            if about["format"] == FIRST_FORMAT:
+                about, weights = _from_first(about, weights)
+            network = NetworkSpec(**about["network"])
+            _check_places(network, allow, path)
             bundle = cls(
-                NetworkSpec(**about["network"]),
-                about["labels"],
-                about["num_features"],
+                network,
+                find_objective(about["objective"]["name"], about["objective"]["content"]),
+                from_description(about["features"]),
                 weights,
+                tuple(about["types"]),
+                from_description(about["edge_features"]),
                 Scaling(tuple(about["logarithm"]), tensors.get("mean"), tensors.get("std")),
                 about["max_treewidth"],
                 about["seed"],
                 about["facts"],
             )
-            bundle._build()
+            bundle.build()
         except (KeyError, TypeError, AttributeError, RuntimeError) as error:
             raise InputError(f"Expected {path} to be a bundle of neuraltrees; got a broken one: {error}.") from None
         return bundle
 
-    @property
-    def classes(self) -> dict[str, int]:
-        return {name: len(names) for name, names in self.labels.items()}
 
-    def predict(self, graphs: Iterable[Data]) -> list[Tensor]:
-        """Probabilities of the labels of every node, for each graph.
+def _check_places(network: NetworkSpec, allow: Sequence[str], path: PathLike) -> None:
+    """Raises `InputError` if a file names code that nobody allowed."""
+    for place in network.places:
+        if place in allow:
+            continue
+        module = place.partition(":")[0]
+        known = find_place(place) if module.startswith("torch_geometric.nn.") else None
+        if not (isinstance(known, type) and issubclass(known, nn.Module) and known.__module__ == module):
+            raise InputError(
+                f"Expected {path} to name no code but that of this library; it names {place}. If you trust it, allow "
+                f"it: Bundle.load(path, allow=[{place!r}]), or --allow {place} on the command line."
+            )
 
-        Shapes: a list of :math:`(n, C)`, where C is the largest number of labels of a node type
-        """
-        scaled: list[Data] = []
-        for number, graph in enumerate(listed(graphs)):
-            try:
-                check_graph(graph, self.num_features, self.classes, labelled=False)
-                scaled.append(self.scaling.apply(graph))
-            except InputError as error:
-                raise InputError(f"Graph {number}: {error}") from None
-        if not scaled:
-            return []
-        if self.network.model == "neural-tree":
-            scaled = list(with_trees(scaled, self.max_treewidth, self.seed))
-        sizes = [graph.num_nodes for graph in scaled]
-        network = self._build()
-        with torch.no_grad():
-            part = portion(scaled, network, self.network.merge, torch.arange(sum(sizes)), torch.device("cpu"))
-            logits = network.run(part.x, part.plan, part.node_type).squeeze(1)
-        return list(logits.softmax(-1).split_with_sizes(sizes))
 
-    def label(self, graphs: Iterable[Data], top: int = 1) -> list[list[Guess]]:
-        """The most probable labels of every node, for each graph.
-
-        Args:
-            graphs: as for `predict`.
-            top: how many labels of a node to list.
-        """
-        check_at_least("top", top, 1)
-        graphs = listed(graphs)
-        kinds = list(self.labels.items())
-        answers = []
-        for graph, rows in zip(graphs, self.predict(graphs), strict=True):
-            guesses = []
-            for kind, row in zip(type_of(graph).tolist(), rows.tolist(), strict=True):
-                name, labels = kinds[kind]
-                ranked = sorted(zip(row, labels, strict=False), reverse=True)[:top]
-                guesses.append(Guess(name, tuple((label, share) for share, label in ranked)))
-            answers.append(guesses)
-        return answers
-
-    def _build(self) -> Any:
-        network = self.network.build(self.num_features, self.classes, runs=1)
-        network.load_state_dict(self.weights)
-        return network.eval()
+def _from_first(about: dict[str, Any], weights: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """A bundle of the first format, which knew classes of nodes alone, in today's form."""
+    content = {"labels": about["labels"], "level": "node", "metric": "accuracy"}
+    newer = {
+        "objective": {"name": "classification", "content": content},
+        "features": about["num_features"],
+        "edge_features": None,
+        "types": list(about["labels"]),
+    }
+    renamed = {}
+    for name, value in weights.items():
+        part, _, rest = name.partition(".")
+        renamed[f"head.{rest}" if part == "readout" else f"schedule.{name}"] = value
+    return about | newer, renamed

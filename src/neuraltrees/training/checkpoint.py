@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +17,7 @@ from torch import Tensor
 from neuraltrees.errors import InputError
 from neuraltrees.files import read_whole, write_whole
 
-FORMAT = "neuraltrees-checkpoint-1"
+FORMAT = "neuraltrees-checkpoint-2"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Checkpoint:
 
     def load(self) -> dict[str, Tensor]:
         """The last state; `InputError` if the file is broken, or another training's."""
-        state, about = load_tensors(self.path, FORMAT, "checkpoint")
+        state, about = load_tensors(self.path, (FORMAT,), "checkpoint")
         theirs = about.get("identity")
         found = theirs if isinstance(theirs, dict) else {}
         ours = json.loads(json.dumps(self.identity))
@@ -58,8 +59,8 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, object
     write_whole(path, content)
 
 
-def load_tensors(path: Path, form: str, what: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and the JSON of a file; anything but a whole file of that form raises `InputError`."""
+def load_tensors(path: Path, forms: Sequence[str], what: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the JSON of a file; anything but a whole file of one of these formats raises `InputError`."""
     content = read_whole(path)
     try:
         tensors = safetensors.torch.load(content)
@@ -67,7 +68,13 @@ def load_tensors(path: Path, form: str, what: str) -> tuple[dict[str, Tensor], d
         about = json.loads(header.get("__metadata__", {}).get("about", "{}"))
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"Expected {path} to be a {what} of neuraltrees; got a broken file: {error}.") from None
-    if not isinstance(about, dict) or about.get("format") != form:
+    found = about.get("format") if isinstance(about, dict) else None
+    if isinstance(found, str) and found not in forms and found.rpartition("-")[0] == forms[0].rpartition("-")[0]:
+        raise InputError(
+            f"Expected {path} in the format {forms[0]}; got {found}, of another version of neuraltrees. Train again "
+            f"with this version, or use that one."
+        )
+    if found not in forms:
         raise InputError(f"Expected {path} to be a {what} of neuraltrees; got a file of another kind.")
     if about.get("checksum") != _checksum(tensors):
         raise InputError(f"Expected {path} to be a whole {what}; its content does not match its checksum.")

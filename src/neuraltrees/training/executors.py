@@ -1,14 +1,35 @@
-"""On a GPU, work that is the same every time is captured once as a CUDA graph and replayed."""
+"""Executors: how the work of a trainer is carried out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 import torch
+from torch import Tensor
 
 
-class Replay:
-    """Calls work by its name: on a CPU as it is; on a GPU once to warm up, then as a captured graph.
+class Executor:
+    """Carries out the work of a trainer as it is, in this process.
+
+    An executor of one's own is a subclass. To spread a training over processes, it gives each of them a share of the
+    graphs of every batch and sums counts, gradients and observations over all.
+    """
+
+    def __call__(self, name: Hashable, work: Callable[[], None]) -> None:
+        """Does some work. Work of the same name reads and writes the same tensors every time."""
+        work()
+
+    def share(self, graphs: Sequence[int]) -> Sequence[int]:
+        """Those of the graphs of a batch that this process computes; at least one."""
+        return graphs
+
+    def total(self, tensor: Tensor) -> Tensor:
+        """The sum of a tensor over all processes, in place."""
+        return tensor
+
+
+class Replay(Executor):
+    """Captures work on a GPU as a CUDA graph and replays it: once to warm up, once to capture, then replayed.
 
     The work must read and write the same tensors every time, and decide nothing in Python that may change.
     """
@@ -17,13 +38,10 @@ class Replay:
         self.device = device
         self.warm: set[Hashable] = set()
         self.graphs: dict[Hashable, torch.cuda.CUDAGraph] = {}
-        self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
-        self.pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
+        self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self.pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, name: Hashable, work: Callable[[], None]) -> None:
-        if self.stream is None:
-            work()
-            return
         if name in self.graphs:
             self.graphs[name].replay()
             return
@@ -39,3 +57,8 @@ class Replay:
             work()
         self.graphs[name] = graph
         graph.replay()
+
+
+def executor_for(device: torch.device, capturable: bool) -> Executor:
+    """The quickest executor for a device and a network."""
+    return Replay(device) if device.type == "cuda" and capturable else Executor()

@@ -2,71 +2,152 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from math import cos, pi
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from neuraltrees.options import Spec, option
+from neuraltrees.errors import InputError
+from neuraltrees.options import Spec, find_place, option
 
 if TYPE_CHECKING:
+    from neuraltrees.data.task import Task
     from neuraltrees.nn.models import Network
 
 ModelName: TypeAlias = Literal["neural-tree", "gnn"]
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
+Pool: TypeAlias = Literal["sum", "mean", "max"]
+Optimiser: TypeAlias = Literal["adam", "adamw"]
+
+OWN_PARTS = ("conv", "schedule", "head")  # of a network; may be classes of one's own
 
 
 @dataclass(frozen=True)
 class NetworkSpec(Spec):
     """A network, but for the sizes that the data gives.
 
-    >>> NetworkSpec(conv="gcn", hidden=64).build(6, {"room": 15, "object": 35}, runs=2).runs
-    2
+    A convolution, a schedule or a head of one's own is given as a class, or by its place such as
+    `mypackage.convs:MyConv`; only what has such a place can be kept in files.
+
+    >>> NetworkSpec(conv="gcn", hidden=64).layers
+    4
     >>> NetworkSpec(conv="cnn")
     Traceback (most recent call last):
-    neuraltrees.errors.InputError: Expected conv out of gcn, sage, gat, gin; got 'cnn'.
+    neuraltrees.errors.InputError: Expected conv out of gcn, sage, gat, gin or MODULE:NAME; got 'cnn'.
     """
 
     model: ModelName = option("neural-tree", "Messages on the H-tree, or on the graph itself.")
-    conv: ConvName = option("sage", "The convolution.")
+    conv: str = option("sage", f"The convolution: {', '.join(get_args(ConvName))}, or MODULE:NAME of one's own.")
     hidden: int = option(128, "Size of the states; of one head for GAT.", ge=1)
     layers: int = option(4, "Rounds of messages T.", ge=1)
     dropout: float = option(0.25, "Share of the states dropped in training.", ge=0, lt=1)
-    heads: int = option(6, "Heads of GAT.", ge=1)
+    heads: int = option(6, "Attention heads of GAT.", ge=1)
     readout: bool = option(True, "A linear layer per node type after the last round.")
     relations: bool = option(False, "Separate weights for root-root, upward and downward messages.")
     residual: bool = option(False, "Add each state before a round to the one after it; for many rounds.")
     merge: bool = option(True, "Compute equal states of an H-tree once; dropout is then shared by them.")
+    pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
+    edge_features: bool = option(True, "Use the features of edges, where the data has any.")
+    schedule: str | None = option(None, "MODULE:NAME of a schedule of one's own, instead of that of the model.")
+    head: str | None = option(None, "MODULE:NAME of a head of one's own, instead of that of the task.")
 
-    def build(self, in_channels: int, classes: dict[str, int], runs: int | None = None) -> Network:
-        """The network for so many features and classes."""
-        from neuraltrees.nn import GNN, NeuralTree  # torch takes a second, and a configuration needs none of it
+    def __post_init__(self) -> None:
+        for name in OWN_PARTS:
+            given = getattr(self, name)
+            if callable(given) and _has_place(given):
+                object.__setattr__(self, name, f"{given.__module__}:{given.__qualname__}")
+        super().__post_init__()
+        if isinstance(self.conv, str) and ":" not in self.conv and self.conv not in get_args(ConvName):
+            names = ", ".join(get_args(ConvName))
+            raise InputError(f"Expected conv out of {names} or MODULE:NAME; got {self.conv!r}.")
 
-        several, kind = len(classes) > 1, NeuralTree if self.model == "neural-tree" else GNN
+    def _is_free(self, name: str, value: Any) -> bool:
+        return name in OWN_PARTS and callable(value)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The parts of one's own, by their places."""
+        given = (getattr(self, name) for name in OWN_PARTS)
+        return tuple(each for each in given if isinstance(each, str) and ":" in each)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All values by name; `InputError` for a part of one's own that has no place."""
+        for name in OWN_PARTS:
+            if callable(getattr(self, name)):
+                raise InputError(
+                    f"Expected {name} as a class or function of a module, to be named in a file; got "
+                    f"{getattr(self, name)!r}. Define it in a module of its own."
+                )
+        return super().as_dict()
+
+    def build(self, task: Task, runs: int | None = None) -> Network:
+        """The network for the features and answers of a task."""
+        return self.build_for(task.features, task.edge_features, task.objective, runs)
+
+    def build_for(self, features: Any, edge_features: Any, objective: Any, runs: int | None = None) -> Network:
+        """The same, given what a task has."""
+        from neuraltrees.nn import GNN, GraphHead, NeuralTree  # torch takes a second, and a configuration needs none
+
+        out = objective.out_channels
+        if not isinstance(out, int) and len(out) == 1:
+            (out,) = out.values()
+        head: Any = None if self.head is None else find_place(self.head)
+        if head is None and objective.level == "graph":
+            head = GraphHead.pooling(self.pool)
+        conv: Any = self.conv if self.conv in get_args(ConvName) else find_place(self.conv)
+        kind = NeuralTree if self.model == "neural-tree" else GNN
         return kind(
-            in_channels,
+            features,
             self.hidden,
-            classes if several else next(iter(classes.values())),
+            out,
             self.layers,
-            self.conv,
+            conv,
             self.dropout,
             readout=self.readout,
             heads=self.heads,
             relations=self.relations and self.model == "neural-tree",
             residual=self.residual,
             runs=runs,
+            edge_channels=edge_features if self.edge_features else None,
+            head=head,
+            schedule=None if self.schedule is None else find_place(self.schedule),
+            merge=self.merge,
         )
 
 
 @dataclass(frozen=True)
 class TrainingSpec(Spec):
-    """How a network is trained: Adam on the cross entropy, the weights of the best validation accuracy are kept."""
+    """How a network is trained: Adam on the objective's loss; the weights of the best validation metric are kept."""
 
-    epochs: int = option(1000, "Passes over all training nodes.", ge=1)
+    epochs: int = option(1000, "Passes over all training items.", ge=1)
     lr: float = option(0.005, "Learning rate of Adam.", gt=0)
     weight_decay: float = option(1e-3, "L2 regularisation.", ge=0)
     decay_every: int | None = option(None, "Multiply the learning rate by `decay` every so many epochs.", ge=1)
     decay: float = option(0.5, "The factor of the step decay.", gt=0, le=1)
-    patience: int | None = option(None, "Stop a run after so many epochs without a better validation accuracy.", ge=1)
-    every_class: bool = option(True, "Refuse a split that leaves a label without a training node.")
-    batches: int = option(16, "Steps an epoch: the graphs are divided among so many batches.", ge=1)
+    patience: int | None = option(None, "Stop a run after so many epochs without a better validation metric.", ge=1)
+    every_class: bool = option(True, "Refuse a split that leaves a label without a training item.")
+    batches: int = option(16, "Steps per epoch: the graphs are divided among so many batches.", ge=1)
     divisions: int = option(1, "Ways to divide the graphs, one after another; several with batch norm.", ge=1)
     tf32: bool = option(False, "On a GPU, round what is multiplied to 10 bits: quicker for wide networks.")
+    optimiser: Optimiser = option("adam", "Adam with L2 regularisation, or AdamW with decoupled weight decay.")
+    warmup: int = option(0, "Epochs in which the learning rate rises linearly to its full size.", ge=0)
+    cosine: bool = option(False, "Let the learning rate fall to zero along half a cosine.")
+    clip: float | None = option(None, "Largest norm of the gradient of a run; a larger one is scaled down.", gt=0)
+
+    def rate(self, done: int) -> float:
+        """The learning rate of an epoch, after so many are done.
+
+        >>> [round(TrainingSpec(lr=1.0, epochs=4, warmup=2, cosine=True).rate(done), 2) for done in range(4)]
+        [0.5, 1.0, 1.0, 0.5]
+        """
+        rate = self.lr * (self.decay ** (done // self.decay_every) if self.decay_every else 1)
+        if done < self.warmup:
+            return rate * (done + 1) / self.warmup
+        if not self.cosine:
+            return rate
+        return rate * (1 + cos(pi * (done - self.warmup) / max(1, self.epochs - self.warmup))) / 2
+
+
+def _has_place(given: Callable[..., Any]) -> bool:
+    """Whether a class or function can be found again by its module and its name."""
+    return getattr(given, "__module__", None) is not None and "<" not in getattr(given, "__qualname__", "<")

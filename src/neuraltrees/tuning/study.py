@@ -19,8 +19,8 @@ from optuna.trial import TrialState, create_trial
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, read_whole, write_whole
+from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import Run
 from neuraltrees.tuning.trials import Grid, Point, TrialDone
 
 SUBJECT, DATABASE, LOCK = "study.json", "study.db", "study.lock"

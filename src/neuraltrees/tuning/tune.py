@@ -11,8 +11,8 @@ import torch
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
+from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import Run
 from neuraltrees.tuning.study import Study, open_study, subject_of
 from neuraltrees.tuning.trials import PAPER_GRID, Grid, Point, TrialDone, Tuned, select
 from neuraltrees.tuning.workers import Job, Workers
@@ -67,7 +67,7 @@ def tune(
 
     def weights(point: Point) -> int:
         with torch.device("meta"):
-            built = point.applied(network, training)[0].build(task.num_features, task.classes)
+            built = point.applied(network, training)[0].build(task)
         return sum(parameter.numel() for parameter in built.parameters())
 
     job = Job(grown, list(runs), network, training, str(device))

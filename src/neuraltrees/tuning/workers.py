@@ -19,8 +19,9 @@ import torch
 
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError, NeuralTreesError
+from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import Run, fit
+from neuraltrees.training.trainer import fit
 from neuraltrees.tuning.trials import Point
 
 STAYS = "What is done is kept; the same call goes on from there."

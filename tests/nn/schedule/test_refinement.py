@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch_geometric.data import Data
 
 import neuraltrees as nt
 from neuraltrees.datasets import StanfordSceneGraphs
@@ -21,6 +23,11 @@ CONVS = ["gcn", "sage", "gat", "gin"]
 
 def graphs(max_nodes: int) -> st.SearchStrategy[nt.Graph]:
     return networkx_graphs(max_nodes).map(nt.Graph.from_networkx)
+
+
+def with_tree(graph: nt.Graph, **attributes: Tensor) -> nt.HTreeData:
+    edges = torch.from_numpy(graph.edge_index) if isinstance(graph.edge_index, np.ndarray) else graph.edge_index
+    return nt.ToHTree()(Data(edge_index=edges, num_nodes=graph.num_nodes, **attributes))
 
 
 def distinct_views(tree: nt.HTree, rounds: int, typed: bool = False) -> list[object]:
@@ -36,12 +43,11 @@ def distinct_views(tree: nt.HTree, rounds: int, typed: bool = False) -> list[obj
     return views
 
 
-def outputs(model: NeuralTree, x: Tensor, tree: nt.HTree, merge: bool = True) -> tuple[Tensor, Tensor]:
+def outputs(model: NeuralTree, x: Tensor, data: nt.HTreeData) -> tuple[Tensor, Tensor]:
     """Logits by the plan and by the plain formulation, and the same for the gradient of every parameter."""
-    edge_type = tree.edge_type if model.relations else None
+    tree = data.htree
     results = []
-    plan = model.plan(tree.edge_index, tree.kappa, edge_type, merge=merge)
-    for logits in (model.run(x, plan), model(x, tree.edge_index, tree.kappa, edge_type=edge_type)):
+    for logits in (model(x, model.plan(data)), model(x, tree.edge_index, tree.kappa, edge_type=tree.edge_type)):
         weight = torch.randn(logits.shape, dtype=logits.dtype, generator=torch.Generator().manual_seed(1))
         gradients = torch.autograd.grad((logits * weight).sum(), list(model.parameters()), allow_unused=True)
         flat = [g.flatten() for g in gradients if g is not None]
@@ -63,13 +69,13 @@ def test_a_plan_equals_the_plain_formulation(
     conv: str, graph: nt.Graph, layers: int, runs: int | None, relations: bool, residual: bool, merge: bool
 ) -> None:
     torch.manual_seed(0)
-    tree = nt.build_htree(graph)
-    options = {"heads": 2, "runs": runs, "relations": relations, "residual": residual}
+    data = with_tree(graph)
+    options = {"heads": 2, "runs": runs, "relations": relations, "residual": residual, "merge": merge}
     model = NeuralTree(3, 4, 5, layers, conv, 0.0, **options).double()
-    if tree.num_nodes < 2:
+    if data.htree.num_nodes < 2:
         model.eval()  # batch norm of a single state has no variance
     x = torch.randn(graph.num_nodes, *([] if runs is None else [runs]), 3, dtype=torch.float64)
-    planned, plain = outputs(model, x, tree, merge)
+    planned, plain = outputs(model, x, data)
     torch.testing.assert_close(planned, plain, atol=1e-9, rtol=1e-9)
 
 
@@ -95,14 +101,15 @@ def test_scene_graphs(conv: str, data_root: Path) -> None:
     """All 482 trees at once, in float64: four rounds and the readout of each type."""
     torch.manual_seed(0)
     scenes = StanfordSceneGraphs(data_root)
-    tree = nt.build_htree(nt.Graph.union([nt.Graph.from_data(scene) for scene in scenes]))
     x, kind = scenes.x.double(), scenes.node_type
+    data = with_tree(nt.Graph.union([nt.Graph.from_data(scene) for scene in scenes]), node_type=kind)
+    tree = data.htree
     model = NeuralTree(6, 8, scenes.classes, 4, conv, heads=2).double().eval()
-    plan = model.plan(tree.edge_index, tree.kappa)
+    plan = model.plan(data)
     with torch.no_grad():
-        planned, plain = model.run(x, plan, kind), model(x, tree.edge_index, tree.kappa, kind)
+        planned, plain = model(x, plan), model(x, tree.edge_index, tree.kappa, kind)
     torch.testing.assert_close(planned, plain, atol=1e-10, rtol=1e-10)
-    assert sum(plan.states) < 4 * tree.num_nodes
+    assert sum(plan.rounds.states) < 4 * tree.num_nodes
 
 
 @pytest.mark.parametrize("conv", CONVS)
@@ -110,18 +117,16 @@ def test_a_plan_of_a_graph_equals_its_edges(conv: str) -> None:
     torch.manual_seed(0)
     model = GNN(3, 4, 5, 3, conv, heads=2).double().eval()
     one_way, x = torch.tensor([[0, 0, 2, 3], [1, 2, 1, 4]]), torch.randn(6, 3, dtype=torch.float64)
-    torch.testing.assert_close(model.run(x, model.plan(one_way, 6)), model(x, one_way))
+    torch.testing.assert_close(model(x, model.plan(Data(edge_index=one_way, num_nodes=6))), model(x, one_way))
 
 
 def test_sparse_features_stay_sparse() -> None:
-    tree = nt.build_htree(nt.Graph([[0, 1, 2], [1, 2, 3]]))
     x = torch.eye(4)
     model = NeuralTree(4, 8, 2, 2, "gcn", readout=False).eval()
-    plan = model.plan(tree.edge_index, tree.kappa)
-    torch.testing.assert_close(model.run(x.to_sparse(), plan), model.run(x, plan))
+    plan = model.plan(with_tree(nt.Graph([[0, 1, 2], [1, 2, 3]])))
+    torch.testing.assert_close(model(x.to_sparse(), plan), model(x, plan))
 
 
 def test_an_empty_graph_has_an_empty_answer() -> None:
-    tree = nt.build_htree(nt.Graph([[], []], num_nodes=0))
     model = NeuralTree(3, 4, 5)
-    assert model.run(torch.ones(0, 3), model.plan(tree.edge_index, tree.kappa)).shape == (0, 5)
+    assert model(torch.ones(0, 3), model.plan(with_tree(nt.Graph([[], []], num_nodes=0)))).shape == (0, 5)

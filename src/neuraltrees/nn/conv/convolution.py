@@ -1,44 +1,110 @@
-"""What all convolutions share: a round of AGG is bound to its messages once, then applied to states."""
+"""The interface of a convolution: how one round combines a state with its messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
+from neuraltrees.errors import InputError
+from neuraltrees.nn.ensemble.backend import SCATTER, Backend
 from neuraltrees.nn.ensemble.linear import RunLinear
-from neuraltrees.nn.ensemble.sparse import Coefficients, MakeMap, Map, ScatterMap, SparseMap
-from neuraltrees.nn.schedule.messages import Links
+from neuraltrees.nn.ensemble.sparse import Coefficients, Map, ScatterMap, SparseMap
+from neuraltrees.nn.messages import Messages
 
-RELATIONS = 3  # root-root, child → parent, parent → child
+
+@dataclass(frozen=True)
+class ConvOptions:
+    """What a network tells each of its convolutions beside the sizes of its states.
+
+    Args:
+        runs: number of independent runs; None for a single one without the extra dimension.
+        relations: number of edge types whose messages have weights of their own; 1 for no difference.
+        edge_channels: size of the edge features that messages carry; None where there are none.
+        heads: attention heads, for convolutions that have them.
+        dropout: share of the attention weights dropped in training, likewise.
+        last: whether it is the last round.
+    """
+
+    runs: int | None = None
+    relations: int = 1
+    edge_channels: int | None = None
+    heads: int = 1
+    dropout: float = 0.0
+    last: bool = False
 
 
 class Convolution(nn.Module):
     """One round of AGG.
 
-    `bind` turns the messages of a round into the maps that `forward` applies; it knows neither weights nor states, so
-    it is done once for a tree that does not change. Where a whole round is linear (`pools`),
-    the mean over leaves may be joined to it.
+    `bind` turns the messages of a round into what `forward` applies; it knows neither weights nor states, so it is done
+    once for a tree that does not change. A convolution of one's own is a subclass with these two methods and a
+    constructor `(in_channels, out_channels, options)`.
 
-    Shapes: `forward` :math:`(N, *, F) → (M, *, O)`
+    A class declares:
+
+    - `activation`: applied to its result before the next round.
+    - `norm`: whether a batch norm stands before that activation.
+    - `reads_edges`: whether `forward` uses edge features.
+    - `pools`: whether the round is linear, so that the mean over leaves may be joined to it: `bind` then gets `pool`.
+    - `capturable`: whether its work may be captured as a CUDA graph: no step of it waits for the GPU.
+
+    `width` is the size of the states after the round.
+
+    Shapes: `forward` h :math:`(N, *, F)`, edges :math:`(U, *, D)` → :math:`(M, *, width)`
     """
 
-    pools: bool = False
+    norm: ClassVar[bool] = False
+    reads_edges: bool = False
+    pools: ClassVar[bool] = False
+    capturable: ClassVar[bool] = True
+    width: int
 
-    def bind(self, links: Links, make: MakeMap = ScatterMap, pool: Coefficients | None = None) -> Any:
+    def __init__(self, in_channels: int, out_channels: int, options: ConvOptions = ConvOptions()) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels, self.options = in_channels, out_channels, options
+        self.width = out_channels
+
+    def bind(self, messages: Messages, backend: Backend = SCATTER, pool: Coefficients | None = None) -> Any:
+        """What `forward` needs of the messages of a round.
+
+        Args:
+            messages: of the round.
+            backend: makes the maps.
+            pool: a linear map to apply to the result; given only to a convolution that `pools`.
+        """
         raise NotImplementedError
 
-    def forward(self, h: Tensor | SparseMap, bound: Any) -> Tensor:
+    def forward(self, h: Tensor | SparseMap, bound: Any, edges: Tensor | None = None) -> Tensor:
+        """The states after the round.
+
+        Args:
+            h: the states before it; features may be sparse in the first round.
+            bound: what `bind` returned.
+            edges: edge features, a row for each that the messages name.
+        """
         raise NotImplementedError
+
+    def activation(self, h: Tensor) -> Tensor:
+        """What is applied to the result before the next round."""
+        return h.relu()
 
     def reset_parameters(self) -> None:
         """Draws all parameters anew."""
         for module in self.modules():
             if isinstance(module, RunLinear):
                 module.reset_parameters()
+
+    def edge_linear(self, width: int, glorot: bool = False) -> RunLinear | None:
+        """A linear map of edge features, if messages carry any."""
+        size = self.options.edge_channels
+        return None if size is None else RunLinear(size, width, self.options.runs, bias=False, glorot=glorot)
+
+    def extra_repr(self) -> str:
+        return f"{self.in_channels}, {self.out_channels}, {self.options}"
 
 
 @dataclass(frozen=True)
@@ -49,9 +115,9 @@ class Term:
     map_first: bool
 
     @classmethod
-    def of(cls, entries: Coefficients, lin: nn.Module, make: MakeMap, pool: Coefficients | None = None) -> Term:
+    def of(cls, entries: Coefficients, lin: nn.Module, backend: Backend, pool: Coefficients | None = None) -> Self:
         assert isinstance(lin, RunLinear)
-        map = make(entries if pool is None else pool @ entries)
+        map = backend.map(entries if pool is None else pool @ entries)
         if isinstance(map, ScatterMap):
             return cls(map, False)
         (rows, columns), wide = map.shape, lin.in_channels * lin.out_channels
@@ -65,6 +131,31 @@ class Term:
         if self.map_first and isinstance(h, Tensor) and h.layout == torch.strided:
             return lin.multiply(self.map(h))
         return self.map(lin.multiply(h))
+
+
+@dataclass(frozen=True)
+class LinearRound:
+    """A round that is a sum of terms: of neighbours, of the state itself, and of edge features."""
+
+    states: tuple[Term, ...]
+    edges: Term | None
+
+    def __call__(
+        self, h: Tensor | SparseMap, lins: Iterable[nn.Module], edges: Tensor | None, edge_lin: nn.Module | None
+    ) -> Tensor:
+        out = total(term(h, lin) for term, lin in zip(self.states, lins, strict=True))
+        if self.edges is not None and edge_lin is not None:
+            out = out + self.edges(needed(edges), edge_lin)
+        return out
+
+
+def needed(edges: Tensor | None) -> Tensor:
+    """The edge features of a convolution that was made for some."""
+    if edges is None:
+        raise InputError(
+            "Expected edge_attr, since the network was made with edge_channels; got none. Pass edge_attr to forward."
+        )
+    return edges
 
 
 def total(parts: Iterable[Tensor]) -> Tensor:

@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from neuraltrees.nn.conv.convolution import Convolution, Term, total
+from neuraltrees.nn.conv.convolution import Convolution, ConvOptions, LinearRound, Term
+from neuraltrees.nn.ensemble.backend import SCATTER, Backend
 from neuraltrees.nn.ensemble.linear import RunLinear
-from neuraltrees.nn.ensemble.sparse import Coefficients, MakeMap, ScatterMap, SparseMap
-from neuraltrees.nn.schedule.messages import Links
+from neuraltrees.nn.ensemble.sparse import Coefficients, SparseMap
+from neuraltrees.nn.messages import Messages
 
 
-class SAGE(Convolution):
-    r""":math:`h'_v = \mathrm{mean}_{u ∈ N(v)} h_u\, W_l + h_v W_r + b`.
+class SAGEConv(Convolution):
+    r""":math:`h'_v = \mathrm{mean}_{u ∈ N(v)} (h_u W_l + e_{uv} W_e) + h_v W_r + b`.
 
     With more than one relation, neighbours of each have a :math:`W_l` of their own; the mean is over all of them.
     """
 
     pools = True
+    reads_edges = True
 
-    def __init__(self, in_channels: int, out_channels: int, runs: int | None = None, relations: int = 1) -> None:
-        super().__init__()
+    def __init__(self, in_channels: int, out_channels: int, options: ConvOptions = ConvOptions()) -> None:
+        super().__init__(in_channels, out_channels, options)
         self.neighbours = nn.ModuleList(
-            RunLinear(in_channels, out_channels, runs, bias=False) for _ in range(relations)
+            RunLinear(in_channels, out_channels, options.runs, bias=False) for _ in range(options.relations)
         )
-        self.own = RunLinear(in_channels, out_channels, runs)
+        self.own = RunLinear(in_channels, out_channels, options.runs)
+        self.lin_edge = self.edge_linear(out_channels)
 
-    def bind(self, links: Links, make: MakeMap = ScatterMap, pool: Coefficients | None = None) -> list[Term]:
-        share = 1 / links.degree.clamp(min=1)[links.target]
+    def bind(self, messages: Messages, backend: Backend = SCATTER, pool: Coefficients | None = None) -> LinearRound:
+        share = 1 / messages.degree.clamp(min=1)[messages.target]
         several = len(self.neighbours) > 1
-        parts = [links.neighbours(share, kind if several else None) for kind in range(len(self.neighbours))]
-        lins = [*self.neighbours, self.own]
-        return [Term.of(part, lin, make, pool) for part, lin in zip([*parts, links.selves()], lins, strict=True)]
+        parts = [messages.neighbours(share, kind if several else None) for kind in range(len(self.neighbours))]
+        pairs = zip([*parts, messages.selves()], [*self.neighbours, self.own], strict=True)
+        edges = None if self.lin_edge is None else Term.of(messages.edges(share), self.lin_edge, backend, pool)
+        return LinearRound(tuple(Term.of(part, lin, backend, pool) for part, lin in pairs), edges)
 
-    def forward(self, h: Tensor | SparseMap, bound: list[Term]) -> Tensor:
-        lins = [*self.neighbours, self.own]
-        return self.own.shift(total(term(h, lin) for term, lin in zip(bound, lins, strict=True)))
+    def forward(self, h: Tensor | SparseMap, bound: LinearRound, edges: Tensor | None = None) -> Tensor:
+        return self.own.shift(bound(h, [*self.neighbours, self.own], edges, self.lin_edge))

@@ -10,46 +10,47 @@ import torch
 from torch import Tensor, nn
 
 
-class Coins:
-    """Coin tosses for R runs at once, each a hash of the run's seed, the step, the place in the network and the entry.
+class DropoutMasks:
+    """Counter-based dropout masks for R runs at once.
 
-    A run sees the same tosses whichever runs are trained beside it, on any device, and after a resumed break: the step
-    is all there is to remember.
+    Every entry is a hash of the run's seed, the step, the place in the network and the entry's number. A run sees the
+    same masks whichever runs are trained beside it, on any device, and after a resumed break: the step is all there is
+    to remember.
 
     Shapes: seeds :math:`(R)`
     """
 
-    def __init__(self, seeds: Tensor) -> None:
+    def __init__(self, seeds: Tensor, places: int = 1) -> None:
         # Spread over all 64 bits, so that no run at one step has the numbers of another run at another.
         self._seeds = _mixed(seeds * _GOLDEN + _GOLDEN, _MULTIPLIERS_64, 31)
         self._entries: dict[tuple[int, int], Tensor] = {}
         self.step = torch.zeros((), dtype=torch.int64, device=seeds.device)
-        self.set_places(1)
-
-    def set_places(self, count: int) -> None:
-        """Makes numbers for so many places in the network."""
-        self._places = torch.arange(1, count + 1, device=self._seeds.device).view(-1, 1) * _GOLDEN
-        self._keys = torch.zeros(count, len(self._seeds), dtype=torch.int32, device=self._seeds.device)
+        self._places = torch.arange(1, places + 1, device=seeds.device).view(-1, 1) * _GOLDEN
+        self._keys = torch.zeros(places, len(seeds), dtype=torch.int32, device=seeds.device)
         self.go_to(self.step)
 
     def go_to(self, step: Tensor | int) -> None:
-        """Sets the number of the step."""
+        """Sets the number of the step. All tensors stay where they are, since captured work reads them there."""
         self.step.copy_(torch.as_tensor(step))
         keys = _mixed(self._seeds + self.step * _MULTIPLIERS_64[1], _MULTIPLIERS_64, 29)
         self._keys.copy_(_mixed(keys ^ self._places, _MULTIPLIERS_64, 31) >> 32)
+
+    def seed_of(self, run: int, place: int) -> int:
+        """A seed for a generator of one's own, for this run and step at this place."""
+        return int(self._keys[place, run]) & 0xFFFFFFFF
 
     def mask(self, shape: tuple[int, int], place: int, dropped: float) -> Tensor:
         """Zero for the entries that are dropped, for the others what they are scaled by.
 
         Shapes: shape :math:`(N, F)` → :math:`(N, R, F)`
         """
-        tosses = self._mixed_entries(shape) ^ self._keys[place].view(1, -1, 1)
-        tosses = _mixed(tosses, _MULTIPLIERS_32, 15)
-        # Even numbers between -p and 1 - p: the ceiling is 0 or 1, and much quicker than a comparison on a CPU.
-        return tosses.float().mul_(2.0**-32).add_(0.5 - dropped).ceil_().mul_(1 / (1 - dropped))
+        hashes = self._mixed_entries(shape) ^ self._keys[place].view(1, -1, 1)
+        hashes = _mixed(hashes, _MULTIPLIERS_32, 15)
+        # Uniform numbers between -p and 1 - p: the ceiling is 0 or 1, and much quicker than a comparison on a CPU.
+        return hashes.float().mul_(2.0**-32).add_(0.5 - dropped).ceil_().mul_(1 / (1 - dropped))
 
     def drop(self, h: Tensor, place: int, dropped: float) -> Tensor:
-        """The entries that are not dropped, scaled up; the tosses are made anew for the gradient and kept nowhere.
+        """The entries that are not dropped, scaled up; the mask is computed again for the gradient and stored nowhere.
 
         Shapes: h :math:`(N, R, *)`
         """
@@ -76,23 +77,23 @@ class Coins:
 class Dropout(nn.Module):
     """Sets a share of the entries to zero in training and scales the others up.
 
-    With `coins`, which the training engine sets, every run has tosses of its own; else torch's generator decides.
+    With `masks`, which a trainer sets, every run has masks of its own; else torch's generator draws them.
 
-    Shapes: :math:`(N, *)`; with coins :math:`(N, R, F)` or :math:`(N, R, ·, F)`
+    Shapes: :math:`(N, *)`; with masks :math:`(N, R, F)` or :math:`(N, R, ·, F)`
     """
 
     def __init__(self, p: float) -> None:
         super().__init__()
         self.p = p
-        self.coins: Coins | None = None
+        self.masks: DropoutMasks | None = None
         self.place = 0
 
     def forward(self, h: Tensor) -> Tensor:
         if not self.training or self.p == 0:
             return h
-        if self.coins is None:
+        if self.masks is None:
             return h * torch.rand_like(h).sub_(self.p).ceil_().mul_(1 / (1 - self.p))
-        return self.coins.drop(h, self.place, self.p)
+        return self.masks.drop(h, self.place, self.p)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
@@ -100,26 +101,26 @@ class Dropout(nn.Module):
 
 class _DropOnGpu(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, h: Tensor, coins: Coins, place: int, dropped: float) -> Tensor:
-        ctx.coins, ctx.place, ctx.dropped = coins, place, dropped
-        return coins.drop_on_gpu(h, place, dropped)
+    def forward(ctx: Any, h: Tensor, masks: DropoutMasks, place: int, dropped: float) -> Tensor:
+        ctx.masks, ctx.place, ctx.dropped = masks, place, dropped
+        return masks.drop_on_gpu(h, place, dropped)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        return ctx.coins.drop_on_gpu(grad, ctx.place, ctx.dropped), None, None, None
+        return ctx.masks.drop_on_gpu(grad, ctx.place, ctx.dropped), None, None, None
 
 
 @cache
 def _kernel(dropped: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """What `Coins.mask` computes, times a state, as one function of CUDA; all arguments are bits of 32."""
+    """`DropoutMasks.mask` times a state, as one CUDA function; all arguments are integers of 32 bits."""
     first, second = (f"{multiplier % 2**32}u" for multiplier in _MULTIPLIERS_32)
     code = f"""
     template <typename T> T drop(T entry, T key, T state) {{
-        unsigned toss = static_cast<unsigned>(entry ^ key);
-        toss = (toss ^ (toss >> 15)) * {first};
-        toss = (toss ^ (toss >> 15)) * {second};
-        const float even = static_cast<float>(static_cast<int>(toss)) * {2.0**-32!r}f;
-        const float kept = ceilf(even + static_cast<float>({0.5 - dropped!r}));
+        unsigned hash = static_cast<unsigned>(entry ^ key);
+        hash = (hash ^ (hash >> 15)) * {first};
+        hash = (hash ^ (hash >> 15)) * {second};
+        const float uniform = static_cast<float>(static_cast<int>(hash)) * {2.0**-32!r}f;
+        const float kept = ceilf(uniform + static_cast<float>({0.5 - dropped!r}));
         return __float_as_int(__int_as_float(state) * (kept * static_cast<float>({1 / (1 - dropped)!r})));
     }}"""
     made: Callable[[Tensor, Tensor, Tensor], Tensor] = torch.cuda.jiterator._create_jit_fn(code)

@@ -1,8 +1,7 @@
-"""Linear maps between the states of two rounds: sums of few states each, with fixed coefficients."""
+"""Sparse products: linear maps between the states of two rounds, sums of few states each with fixed coefficients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -46,11 +45,15 @@ class Coefficients:
         return Coefficients(self.row, torch.where(outside, 0, self.col), value, (self.shape[0], last))
 
 
+@dataclass(frozen=True, eq=False)
 class ScatterMap:
-    """A map as it comes, entry by entry: nothing to prepare, and `torch.export` knows all of its operations."""
+    """A map applied entry by entry: nothing to prepare, and `torch.export` knows all of its operations."""
 
-    def __init__(self, entries: Coefficients) -> None:
-        self.entries, self.shape = entries, entries.shape
+    entries: Coefficients
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.entries.shape
 
     def __call__(self, h: Tensor) -> Tensor:
         """Shapes: h :math:`(N, *)` → :math:`(M, *)`"""
@@ -59,20 +62,31 @@ class ScatterMap:
         return h.new_zeros(self.shape[0], *h.shape[1:]).index_add(0, self.entries.row, messages)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class SparseMap:
     """A map in compressed rows, and its transpose for the gradient: one pass over the states either way.
 
     >>> double = Coefficients(torch.tensor([0, 1]), torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), (2, 2))
-    >>> SparseMap(double)(torch.tensor([[5.0], [7.0]])).flatten().tolist()
+    >>> SparseMap.of(double)(torch.tensor([[5.0], [7.0]])).flatten().tolist()
     [14.0, 21.0]
     """
 
-    def __init__(self, entries: Coefficients, dtype: torch.dtype = torch.float32, device: Any = None) -> None:
+    shape: tuple[int, int]
+    entries: int
+    forward: _Rows
+    backward: _Rows
+
+    @classmethod
+    def of(cls, entries: Coefficients, dtype: torch.dtype = torch.float32, device: Any = None) -> SparseMap:
+        """The map with these entries; entries of zero are left out."""
         used = entries.value != 0
         row, col, value = entries.row[used], entries.col[used], entries.value[used].to(dtype)
-        self.shape, self.entries = entries.shape, len(row)
-        self._forward = _Rows.of(row, col, value, entries.shape[0], device)
-        self._backward = _Rows.of(col, row, value, entries.shape[1], device)
+        return cls(
+            entries.shape,
+            len(row),
+            _Rows.of(row, col, value, entries.shape[0], device),
+            _Rows.of(col, row, value, entries.shape[1], device),
+        )
 
     @classmethod
     def of_features(cls, x: Tensor, dtype: torch.dtype = torch.float32, device: Any = None) -> SparseMap:
@@ -82,12 +96,12 @@ class SparseMap:
         """
         entries = x.to_sparse_coo().coalesce()  # type: ignore[no-untyped-call]
         row, col = entries.indices()
-        return cls(Coefficients(row, col, entries.values(), (x.shape[0], x.shape[1])), dtype, device)
+        return cls.of(Coefficients(row, col, entries.values(), (x.shape[0], x.shape[1])), dtype, device)
 
     def __call__(self, h: Tensor) -> Tensor:
         """Shapes: h :math:`(N, *)` → :math:`(M, *)`"""
         if not (h.requires_grad and torch.is_grad_enabled()):
-            return self._forward.sums(h)
+            return self.forward.sums(h)
         out: Tensor = _Apply.apply(h, self)  # type: ignore[no-untyped-call]
         return out
 
@@ -96,7 +110,6 @@ class SparseMap:
 
 
 Map: TypeAlias = ScatterMap | SparseMap
-MakeMap: TypeAlias = Callable[[Coefficients], Map]
 
 
 @dataclass(frozen=True)
@@ -112,11 +125,13 @@ class _Rows:
     def of(cls, row: Tensor, col: Tensor, value: Tensor, rows: int, device: Any) -> _Rows:
         order = row.argsort(stable=True)
         count = row.bincount(minlength=rows)
-        # 32 bits are enough for any index here, and quicker to read.
-        start = torch.zeros(rows, dtype=torch.int32)
+        # Indices of 32 bits are quicker to read; both arrays must have the same type.
+        largest = max(len(row), int(col.max()) if len(col) else 0)
+        kind = torch.int32 if largest <= torch.iinfo(torch.int32).max else torch.int64
+        start = torch.zeros(rows, dtype=kind)
         start[1:] = count.cumsum(0)[:-1]
         ones = bool((value == 1).all())
-        index = col[order].to(torch.int32)
+        index = col[order].to(kind)
         return cls(
             start.to(device),
             index.to(device),
@@ -137,8 +152,8 @@ class _Apply(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, h: Tensor, map: SparseMap) -> Tensor:
         ctx.map = map
-        return map._forward.sums(h)
+        return map.forward.sums(h)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return ctx.map._backward.sums(grad), None
+        return ctx.map.backward.sums(grad), None

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
-from neuraltrees.nn.ensemble.sparse import MakeMap, ScatterMap
 
-
-@dataclass(frozen=True)
-class Messages:
+@dataclass(frozen=True, eq=False)
+class SumEntries:
     """Which state each message comes from and goes to, and whether it carries anything.
 
     Shapes: row, col and used :math:`(E)`, shape :math:`(M, N)`
@@ -25,27 +22,16 @@ class Messages:
     shape: tuple[int, int]
 
 
-WeightedSum: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+@dataclass(frozen=True, eq=False)
+class ScatterSum:
+    r"""The function :math:`(h, w) ↦ \sum_{e : row_e = v} w_e h_{col_e}`, message by message.
 
-
-def weighted_sum(messages: Messages, make: MakeMap, device: torch.device) -> WeightedSum:
-    r"""The function :math:`(h, w) ↦ \sum_{e : row_e = v} w_e h_{col_e}`, of the same kind as the maps that are made.
-
-    Args:
-        messages: the places of the sums.
-        make: what makes the other maps of the round.
-        device: where the states are.
+    Nothing is prepared, and `torch.export` knows all of its operations.
 
     Shapes: h :math:`(N, *, F)`, w :math:`(E, *)` → :math:`(M, *, F)`
     """
-    return ScatterSum(messages) if make is ScatterMap else BagSum(messages, device)
 
-
-class ScatterSum:
-    """The sums message by message: nothing to prepare, and `torch.export` knows all of its operations."""
-
-    def __init__(self, messages: Messages) -> None:
-        self.messages = messages
+    messages: SumEntries
 
     def __call__(self, h: Tensor, weight: Tensor) -> Tensor:
         used = self.messages.used.to(weight.dtype).view(-1, *[1] * (weight.dim() - 1))
@@ -53,18 +39,22 @@ class ScatterSum:
         return h.new_zeros(self.messages.shape[0], *h.shape[1:]).index_add(0, self.messages.row, parts)
 
 
-class BagSum:
-    """The sums in one pass over the states, and one for each gradient, without a state for every message in between.
+class FusedSum:
+    """The same sums in one pass over the states, and one for each gradient, without a state per message in between.
 
-    >>> messages = Messages(*torch.tensor([[0, 1, 1], [1, 0, 1]]), torch.tensor([True] * 3), (2, 2))
+    >>> messages = SumEntries(*torch.tensor([[0, 1, 1], [1, 0, 1]]), torch.tensor([True] * 3), (2, 2))
     >>> h, weight = torch.tensor([[[1.0]], [[5.0]]]), torch.tensor([[2.0], [3.0], [4.0]])
-    >>> BagSum(messages, torch.device("cpu"))(h, weight).flatten().tolist()
+    >>> FusedSum(messages, torch.device("cpu"))(h, weight).flatten().tolist()
     [10.0, 23.0]
     """
 
-    def __init__(self, messages: Messages, device: torch.device) -> None:
+    def __init__(self, messages: SumEntries, device: torch.device) -> None:
         self.messages, self.device = messages, device
         self._tables: dict[int, _Tables] = {}
+
+    def to(self, device: torch.device) -> FusedSum:
+        """The same sums of states on another device; their tables are made when they are first used there."""
+        return FusedSum(self.messages, device)
 
     def __call__(self, h: Tensor, weight: Tensor) -> Tensor:
         groups = weight.shape[1:].numel()
@@ -74,24 +64,27 @@ class BagSum:
         return out
 
 
+WeightedSum: TypeAlias = ScatterSum | FusedSum
+
+
 @dataclass(frozen=True)
 class _Tables:
-    """Where everything lies if a message has so many weights: heads times runs.
+    """Where states and weights lie, for a number of weights per message: heads times runs.
 
     Args:
         kept: the messages that carry anything; None for all.
-        source, target: where the states of each message and weight lie.
+        source, target: rows of the states of each message and weight.
         forward, backward: the sums, and those of the gradient.
     """
 
     kept: Tensor | None
     source: Tensor
     target: Tensor
-    forward: _Bags
-    backward: _Bags
+    forward: _SumRows
+    backward: _SumRows
 
     @classmethod
-    def of(cls, messages: Messages, groups: int, device: torch.device) -> _Tables:
+    def of(cls, messages: SumEntries, groups: int, device: torch.device) -> _Tables:
         kept = messages.used.nonzero().squeeze(1)
         row, col, group = messages.row[kept], messages.col[kept], torch.arange(groups)
         # The states of all groups lie node by node, so (node, group) numbers the rows of a table of single states.
@@ -100,13 +93,13 @@ class _Tables:
             None if len(kept) == len(messages.row) else kept.to(device),
             source,
             target,
-            _Bags.of(row, col, kept, messages.shape[0], group, device),
-            _Bags.of(col, row, kept, messages.shape[1], group, device),
+            _SumRows.of(row, col, kept, messages.shape[0], group, device),
+            _SumRows.of(col, row, kept, messages.shape[1], group, device),
         )
 
 
 @dataclass(frozen=True)
-class _Bags:
+class _SumRows:
     """For every sum of every group in turn: where its states and their weights lie."""
 
     start: Tensor
@@ -115,7 +108,7 @@ class _Bags:
     rows: int
 
     @classmethod
-    def of(cls, row: Tensor, col: Tensor, number: Tensor, rows: int, group: Tensor, device: torch.device) -> _Bags:
+    def of(cls, row: Tensor, col: Tensor, number: Tensor, rows: int, group: Tensor, device: torch.device) -> _SumRows:
         groups, order = len(group), row.argsort(stable=True)
         size = row.bincount(minlength=rows)
         first = size.cumsum(0) - size

@@ -1,4 +1,4 @@
-"""READ and COMB's last step: one linear layer per node type."""
+"""One linear layer per node type: READ and the last step of COMB."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from torch import Tensor, nn
 
 from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.linear import RunLinear
+from neuraltrees.nn.head.head import Head, Places
 
 
-class Readout(nn.Module):
+class NodeHead(Head):
     """Logits from states, by the layer of each node's type.
 
     Args:
@@ -26,30 +27,23 @@ class Readout(nn.Module):
     """
 
     def __init__(self, in_channels: int, out_channels: int | Mapping[str, int], runs: int | None = None) -> None:
-        super().__init__()
+        super().__init__(in_channels, out_channels, runs)
         self.classes = dict(out_channels) if isinstance(out_channels, Mapping) else {"node": out_channels}
         self.num_classes = max(self.classes.values())
         self.layers = nn.ModuleList(RunLinear(in_channels, count, runs) for count in self.classes.values())
 
-    def reset_parameters(self) -> None:
-        for layer in self._layers():
-            layer.reset_parameters()
-
-    def _layers(self) -> list[RunLinear]:
-        return cast(list[RunLinear], list(self.layers))
-
-    def forward(self, h: Tensor, node_type: Tensor | None = None) -> Tensor:
+    def forward(self, h: Tensor, places: Places) -> Tensor:
         if len(self.layers) == 1:
             return self.layers[0](h)  # type: ignore[no-any-return]
-        if node_type is None:
+        if places.node_type is None:
             names = ", ".join(self.classes)
             raise InputError(
                 f"Expected node_type, since there is a readout each for {names}; got none. Pass it to forward."
             )
         pad, missing = nn.functional.pad, float("-inf")
-        wide = self.num_classes
-        logits = [pad(layer(h), (0, wide - layer.out_channels), value=missing) for layer in self._layers()]
-        kinds = node_type.view(-1, *[1] * (h.dim() - 1))
+        layers = cast(list[RunLinear], list(self.layers))
+        logits = [pad(layer(h), (0, self.num_classes - layer.out_channels), value=missing) for layer in layers]
+        kinds = places.node_type.view(-1, *[1] * (h.dim() - 1))
         out = logits[0]
         for kind, of_kind in enumerate(logits[1:], start=1):
             out = torch.where(kinds == kind, of_kind, out)

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from neuraltrees.nn.ensemble.sparse import Coefficients
-from neuraltrees.nn.schedule.messages import Links
-
-Array = NDArray[np.int64]
+from neuraltrees.nn.messages import Messages
+from neuraltrees.nn.schedule.multisets import Array, distinct, entries_of
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Unrolled:
         pool: the mean over the leaves of every graph node, of the states after the last round.
     """
 
-    rounds: tuple[Links, ...]
+    rounds: tuple[Messages, ...]
     copies: tuple[Tensor, ...]
     pool: Coefficients
 
@@ -47,6 +46,8 @@ def unroll(
     num_layers: int,
     *,
     relation: Tensor | None = None,
+    edge: Tensor | None = None,
+    num_edge_rows: int = 0,
     merge: bool = True,
     keep_all: bool = False,
 ) -> Unrolled:
@@ -58,10 +59,12 @@ def unroll(
         num_nodes: number of graph nodes.
         num_layers: number of rounds T.
         relation: edge types, if messages of different types differ.
+        edge: the row of edge features that each tree edge carries, if any; equal rows have equal numbers.
+        num_edge_rows: how many rows there are; the last is zero.
         merge: compute equal states once; else every tree node has its own from the first round on.
         keep_all: also states that no later round reads; else these are dropped, such as all bags in the last round.
 
-    Shapes: edge_index :math:`(2, E)`, kappa :math:`(N)`, relation :math:`(E)`
+    Shapes: edge_index :math:`(2, E)`, kappa :math:`(N)`, relation and edge :math:`(E)`
 
     A path of two edges: in the first round both leaves of its middle node are equal.
 
@@ -71,22 +74,22 @@ def unroll(
     >>> tree.num_nodes, unroll(tree.edge_index, tree.kappa, 3, num_layers=2).states
     (6, (5, 4))
     """
-    tree, kinds = _Tree.of(edge_index, len(kappa), relation), kappa.numpy()
+    tree, kinds = _Tree.of(edge_index, len(kappa), relation, edge, num_edge_rows), kappa.numpy()
     # A colour for every graph node and one for all bags: the states before the first round.
     colours = [np.where(kinds < 0, num_nodes, kinds)]
     for _ in range(num_layers):
         colours.append(tree.refined(colours[-1]) if merge else tree.nodes)
     leaves = np.flatnonzero(kinds >= 0)
     states = [_States.of(colours[-1], leaves)]
-    links: list[Links] = []
+    links: list[Messages] = []
     for colour in reversed(colours[1:-1]):
         readers = states[0].nodes
         needed = tree.nodes if keep_all else np.concatenate([readers, tree.around(readers)])
         states.insert(0, _States.of(colour, needed))
-        links.insert(0, tree.links(states[0], states[1], tree.degree[states[0].nodes]))
+        links.insert(0, tree.messages(states[0], states[1], tree.degree[states[0].nodes]))
     at_first = _States(np.arange(num_nodes + 1), np.ones(num_nodes + 1), colours[0])
     # A leaf has its parent as only neighbour; how many a state of zero has does not matter.
-    links.insert(0, tree.links(at_first, states[0], np.ones(num_nodes + 1, np.int64), zero=True))
+    links.insert(0, tree.messages(at_first, states[0], np.ones(num_nodes + 1, np.int64), zero=True))
     of_leaf = 1 / np.bincount(kinds[leaves], minlength=num_nodes)[kinds[leaves]]
     pool = Coefficients(
         torch.from_numpy(kinds[leaves]),
@@ -116,19 +119,33 @@ class _States:
 
 @dataclass(frozen=True)
 class _Tree:
-    """The neighbours of every tree node in compressed rows, with the relation of each."""
+    """The neighbours of every tree node in compressed rows, with the relation and the edge features of each.
+
+    The kind of a neighbour is a number from 0 for its relation and its row of edge features.
+    """
 
     start: Array
     neighbour: Array
-    relation: Array
+    kind: Array
+    relation_of_kind: Array
+    edge_of_kind: Array | None
+    num_edge_rows: int
 
     @classmethod
-    def of(cls, edge_index: Tensor, num_nodes: int, relation: Tensor | None) -> _Tree:
+    def of(
+        cls, edge_index: Tensor, num_nodes: int, relation: Tensor | None, edge: Tensor | None, num_edge_rows: int
+    ) -> _Tree:
         source, target = edge_index.numpy()
-        kind = np.zeros_like(source) if relation is None else relation.numpy()
+        relations = np.zeros_like(source) if relation is None else relation.numpy()
+        if edge is None:
+            kind, of_kind, edges = relations, np.arange(int(relations.max(initial=0)) + 1), None
+        else:
+            rows = edge.numpy()
+            codes, kind = np.unique(relations * num_edge_rows + rows, return_inverse=True)
+            of_kind, edges = codes // num_edge_rows, codes % num_edge_rows
         order = np.argsort(target, kind="stable")
         start = np.concatenate([[0], np.bincount(target, minlength=num_nodes).cumsum()])
-        return cls(start, source[order], kind[order])
+        return cls(start, source[order], kind[order], of_kind, edges, num_edge_rows)
 
     @cached_property
     def nodes(self) -> Array:
@@ -138,55 +155,32 @@ class _Tree:
     def degree(self) -> Array:
         return np.diff(self.start)
 
-    @cached_property
-    def relations(self) -> int:
-        return int(self.relation.max(initial=0)) + 1
-
-    def entries(self, nodes: Array) -> tuple[Array, Array]:
-        """The places of the neighbours of some nodes, one node after another, and whose they are (by position)."""
-        degree = self.degree[nodes]
-        whose = np.repeat(np.arange(len(nodes)), degree)
-        within = np.arange(len(whose)) - np.repeat(np.cumsum(degree) - degree, degree)
-        return self.start[nodes][whose] + within, whose
+    @property
+    def kinds(self) -> int:
+        return len(self.relation_of_kind)
 
     def around(self, nodes: Array) -> Array:
-        return self.neighbour[self.entries(nodes)[0]]
+        return self.neighbour[entries_of(self.start, nodes)[0]]
 
     def refined(self, colour: Array) -> Array:
         """Colours after one more round: equal for nodes of the same colour with equally coloured neighbours."""
-        messages = colour[self.neighbour] * self.relations + self.relation
-        messages = messages[np.lexsort((messages, np.repeat(self.nodes, self.degree)))]
-        rng = np.random.default_rng(0)
-        while True:
-            # Random numbers, one for each colour, sum to a number for each multiset; the check makes it certain.
-            numbers = rng.integers(2**64, size=(int(messages.max(initial=0)) + 1, 2), dtype=np.uint64)
-            running = np.concatenate([np.zeros((1, 2), np.uint64), np.cumsum(numbers[messages], axis=0)])
-            keys = np.column_stack([colour.astype(np.uint64), running[self.start[1:]] - running[self.start[:-1]]])
-            order = np.lexsort(keys.T)
-            new = np.ones(len(order), bool)
-            new[1:] = (keys[order[1:]] != keys[order[:-1]]).any(1)
-            refined = np.empty(len(order), np.int64)
-            refined[order] = np.cumsum(new) - 1
-            if self._same_rows(messages, order[new][refined]):
-                return refined
+        return distinct(self.start, colour[self.neighbour] * self.kinds + self.kind, colour)
 
-    def _same_rows(self, messages: Array, other: Array) -> bool:
-        """Whether the sorted messages to every node are those to the other one."""
-        same_length = bool((self.degree == self.degree[other]).all())
-        return same_length and bool((messages == messages[self.entries(other)[0]]).all())
-
-    def links(self, earlier: _States, later: _States, source_degree: Array, zero: bool = False) -> Links:
-        at, target = self.entries(later.nodes)
-        source, relation = earlier.of_node[self.neighbour[at]], self.relation[at]
-        key = (target * len(earlier.nodes) + source) * self.relations + relation
+    def messages(self, before: _States, after: _States, source_degree: Array, zero: bool = False) -> Messages:
+        at, target = entries_of(self.start, after.nodes)
+        source, kind = before.of_node[self.neighbour[at]], self.kind[at]
+        key = (target * len(before.nodes) + source) * self.kinds + kind
         _, first, count = np.unique(key, return_index=True, return_counts=True)
-        return Links(
+        kind = kind[first]
+        return Messages(
             source=torch.from_numpy(source[first]),
             target=torch.from_numpy(target[first]),
             count=torch.from_numpy(count.astype(np.float64)),
-            relation=torch.from_numpy(relation[first]),
-            own=torch.from_numpy(earlier.of_node[later.nodes]),
-            degree=torch.from_numpy(self.degree[later.nodes].astype(np.float64)),
+            relation=torch.from_numpy(self.relation_of_kind[kind]),
+            own=torch.from_numpy(before.of_node[after.nodes]),
+            degree=torch.from_numpy(self.degree[after.nodes].astype(np.float64)),
             source_degree=torch.from_numpy(source_degree.astype(np.float64)),
             zero=zero,
+            edge=None if self.edge_of_kind is None else torch.from_numpy(self.edge_of_kind[kind]),
+            num_edge_rows=self.num_edge_rows,
         )

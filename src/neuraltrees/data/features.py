@@ -1,0 +1,131 @@
+"""What the features of nodes and edges look like, and whether those of a graph do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from neuraltrees.errors import InputError
+from neuraltrees.nn.encoder import Categories, Features
+
+
+def node_features(graphs: Sequence[Data]) -> Features:
+    """The features of the nodes of some graphs: so many numbers, or categories where `x` holds integers.
+
+    >>> node_features([Data(x=torch.tensor([[0, 4], [2, 1]]))])
+    Categories(sizes=(3, 5))
+    """
+    columns = [graph.x for graph in graphs]
+    first = columns[0]
+    if first is None or first.dim() != 2:
+        came = "none" if first is None else f"{first.dtype} of shape {tuple(first.shape)}"
+        raise InputError(f"Expected features x of shape (n, F); got {came}.")
+    found = _found(columns)
+    return 0 if found is None else found
+
+
+def edge_features(graphs: Sequence[Data]) -> int | Categories | None:
+    """The features of the edges of some graphs; None where a graph has none."""
+    columns = [graph.get("edge_attr") for graph in graphs]
+    if any(each is None for each in columns):
+        return None
+    return _found([each.reshape(len(each), -1) for each in columns])
+
+
+def _found(columns: Sequence[Tensor]) -> int | Categories | None:
+    width = columns[0].shape[1]
+    if columns[0].is_floating_point() or columns[0].layout != torch.strided:
+        return width
+    sizes = [[int(value) + 1 for value in each.amax(0)] for each in columns if len(each) and each.shape[1] == width]
+    return Categories(max(1, *sizes_of) for sizes_of in zip(*sizes, [1] * width, strict=True)) if sizes else width
+
+
+def check_features(graph: Data, features: Features, edges: int | Categories | None, node_type: Tensor) -> None:
+    """Raises `InputError` unless a graph has such features.
+
+    Shapes: node_type :math:`(n)`
+    """
+    if isinstance(features, Mapping):
+        widest = max(_width(each) for each in features.values())
+        check_columns("x", graph.x, widest, "node")
+        for kind, (name, each) in enumerate(features.items()):
+            rows = graph.x[node_type == kind]
+            if isinstance(each, Categories):
+                check_categories(f"x of {name} nodes", rows, each)
+    else:
+        check_columns("x", graph.x, _width(features), "node")
+        if isinstance(features, Categories):
+            check_categories("x", graph.x, features)
+        elif not graph.x.is_floating_point():
+            raise InputError(
+                f"Expected features x as floats of shape (n, F); got {graph.x.dtype}. Use x.float(), or Categories."
+            )
+    if edges is not None:
+        attr = edge_attr_of(graph)
+        check_columns("edge_attr", attr, _width(edges), "edge")
+        assert attr is not None
+        if len(attr) != graph.edge_index.shape[1]:
+            raise InputError(f"Expected edge_attr of {graph.edge_index.shape[1]} edges; got {len(attr)} rows.")
+        if isinstance(edges, Categories):
+            check_categories("edge_attr", attr, edges)
+
+
+def edge_attr_of(graph: Data) -> Tensor | None:
+    """The features of the edges, a row for each."""
+    attr: Tensor | None = graph.get("edge_attr")
+    return None if attr is None else attr.reshape(len(attr), -1)
+
+
+def check_columns(name: str, values: Any, width: int, what: str) -> None:
+    """Raises `InputError` unless there are finite numbers in so many columns."""
+    if not isinstance(values, Tensor) or values.dim() != 2 or values.is_complex() or values.dtype == torch.bool:
+        came = "none" if values is None else type(values).__name__
+        came = f"{values.dtype} of shape {tuple(values.shape)}" if isinstance(values, Tensor) else came
+        raise InputError(f"Expected features {name} as floats of shape (n, F); got {came}.")
+    if values.shape[1] == 0:
+        raise InputError(f"Expected at least one feature per {what}; got none. A constant column will do.")
+    if values.shape[1] != width:
+        raise InputError(f"Expected {width} features per {what}; got {values.shape[1]}.")
+    dense = values.layout == torch.strided
+    # Networks compute in single precision, where large numbers of double precision are infinite.
+    entries = (values if dense else values.to_sparse_coo().coalesce().values()).float()  # type: ignore[no-untyped-call]
+    if not entries.isfinite().all():
+        where = f" at {what} {int((~entries.isfinite()).any(1).nonzero()[0])}" if dense else ""
+        raise InputError(f"Expected finite features; got NaN or infinity{where}. Remove or replace such values.")
+
+
+def check_categories(name: str, values: Tensor, categories: Categories) -> None:
+    """Raises `InputError` unless every column holds integers that occur in it."""
+    columns = values[:, : categories.width]
+    limit = torch.tensor(categories.sizes)
+    wrong = (columns < 0) | (columns >= limit) | (columns != columns.long())
+    if wrong.any():
+        row, column = (int(each) for each in wrong.nonzero()[0])
+        raise InputError(
+            f"Expected {name} with integers between 0 and {int(limit[column]) - 1} in column {column}; got "
+            f"{columns[row, column].item():g} in row {row}."
+        )
+
+
+def describe(features: Features | None) -> Any:
+    """Features as plain values, for files; `from_description` reads them."""
+    if isinstance(features, Mapping):
+        return {name: describe(each) for name, each in features.items()}
+    return {"categories": list(features.sizes)} if isinstance(features, Categories) else features
+
+
+def from_description(content: Any) -> Any:
+    """What `describe` wrote."""
+    if isinstance(content, dict) and content.keys() == {"categories"}:
+        return Categories(content["categories"])
+    if isinstance(content, dict):
+        return {name: from_description(each) for name, each in content.items()}
+    return content
+
+
+def _width(features: int | Categories) -> int:
+    return features.width if isinstance(features, Categories) else features

@@ -1,0 +1,128 @@
+"""Learning marginals: the objective, and one training by the library's own trainer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from neuraltrees.data.splits import Split
+from neuraltrees.data.task import Task
+from neuraltrees.experiments.marginal_problems import Problem, Samples, total_variation
+from neuraltrees.objectives import Metric, Objective, Prediction, ValuePrediction, register_objective
+from neuraltrees.training.runs import Fitted, Run
+from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.trainer import fit
+
+BATCH = 32  # samples of potentials in a step
+
+
+def observe_total_variation(answers: Tensor, y: Tensor) -> Tensor:
+    """Half the sum of absolute differences between two distributions.
+
+    Shapes: answers :math:`(n, R, k)`, y :math:`(n, k)` → :math:`(n, R)`
+    """
+    return (answers.softmax(-1) - y.unsqueeze(1)).abs().sum(-1) / 2
+
+
+@register_objective
+class Distribution(Objective):
+    """Labels that are distributions: their cross entropy with the answers, and the total variation between the two.
+
+    Args:
+        states: number of values of a variable.
+    """
+
+    name = "distribution"
+
+    def __init__(self, states: int) -> None:
+        metric = Metric("total variation", observe_total_variation, higher_is_better=False, percent=True)
+        super().__init__("node", metric)
+        self.states = states
+
+    @property
+    def out_channels(self) -> int | Mapping[str, int]:
+        return self.states
+
+    def check(self, graph: Data, node_type: Tensor) -> None:
+        assert graph.y.shape == (len(node_type), self.states)
+
+    def weight(self, y: Tensor) -> Tensor:
+        return torch.ones(len(y), device=y.device)
+
+    def loss(self, answers: Tensor, y: Tensor) -> Tensor:
+        return -(y.unsqueeze(1) * answers.log_softmax(-1)).sum(-1)
+
+    def predict(self, answers: Tensor) -> Tensor:
+        return answers.softmax(-1)
+
+    def describe(self, predicted: Tensor, types: Sequence[int], top: int = 1) -> list[Prediction]:
+        names = [str(state) for state in range(self.states)]
+        return [ValuePrediction("node", tuple(zip(names, row, strict=True))) for row in predicted.tolist()]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"states": self.states}
+
+
+def learn_marginals(
+    problem: Problem,
+    train: Samples,
+    other: Problem,
+    test: Samples,
+    network: NetworkSpec,
+    steps: int,
+    seed: int,
+    device: str,
+) -> Fitted:
+    """Trains one network on the potentials of some graphs; every tenth sample validates.
+
+    Args:
+        problem, train: graphs and potentials to train on.
+        other, test: graphs and potentials to test on.
+        network: the network.
+        steps: gradient steps, of 32 graphs each.
+        seed: of the weights.
+        device: where to train.
+    """
+    trained, tested = _graphs(problem, train), _graphs(other, test)
+    number = torch.arange(len(trained) + len(tested))
+    is_test, is_val = number >= len(trained), (number % 10 == 9) & (number < len(trained))
+    task = Task([*trained, *tested], Distribution(problem.states))
+    sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
+    masks = (mask.repeat_interleave(sizes) for mask in (~is_test & ~is_val, is_val, is_test))
+    batches = max(1, len(task.graphs) // BATCH)
+    training = TrainingSpec(
+        epochs=math.ceil(steps / batches),
+        lr=0.005,
+        weight_decay=0.0,
+        batches=batches,
+        every_class=False,
+        cosine=True,
+        clip=1.0,
+    )
+    return fit(task, network, training, [Run(seed, Split(*masks))], device)
+
+
+def baseline_errors(samples: Samples) -> dict[str, float]:
+    """The total variation in per cent of loopy belief propagation and of uniform answers."""
+    assert samples.loopy is not None
+    uniform = torch.full_like(samples.exact, 1 / samples.exact.shape[-1])
+    return {
+        "loopy": total_variation(samples.loopy, samples.exact),
+        "uniform": total_variation(uniform, samples.exact),
+    }
+
+
+def _graphs(problem: Problem, samples: Samples) -> list[Data]:
+    """A graph for every graph of the problem and every sample of its potentials."""
+    found, first = [], 0
+    for graph in problem.graphs:
+        part = slice(first, first + graph.num_nodes)
+        first += graph.num_nodes
+        for x, exact in zip(samples.x[part].unbind(1), samples.exact[part].unbind(1), strict=True):
+            found.append(Data(x=x, y=exact, edge_index=graph.edge_index))
+    return found

@@ -1,0 +1,67 @@
+"""Integer categories: an embedding per value, summed over the columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from neuraltrees.checks import check_at_least
+from neuraltrees.nn.encoder.encoder import Encoder
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Features that are integers: column k has the values 0 to sizes[k] - 1.
+
+    >>> Categories((28,)).width
+    1
+    """
+
+    sizes: tuple[int, ...]
+
+    def __init__(self, sizes: Iterable[int]) -> None:
+        object.__setattr__(self, "sizes", tuple(check_at_least("sizes", size, 1) for size in sizes))
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.sizes)
+
+
+class CategoryEncoder(Encoder):
+    r""":math:`h_v = \sum_k E_k[x_{vk}]`, an embedding table per column.
+
+    Args:
+        categories: the number of values of every column.
+        width: size of the embeddings.
+        runs: number of independent runs.
+
+    Shapes: x :math:`(n, K)`, integers → :math:`(n, *, width)`
+    """
+
+    first: Tensor
+
+    def __init__(self, categories: Categories, width: int, runs: int | None = None) -> None:
+        super().__init__()
+        sizes = torch.tensor(categories.sizes)
+        lead = () if runs is None else (runs,)
+        self.width, self.categories, self.runs = width, categories, runs
+        self.weight = nn.Parameter(torch.empty(*lead, sum(categories.sizes), width))
+        self.register_buffer("first", sizes.cumsum(0) - sizes, persistent=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        bound = 1 / math.sqrt(self.width)
+        nn.init.uniform_(self.weight, -bound, bound)
+
+    def forward(self, x: Tensor, node_type: Tensor | None = None) -> Tensor:
+        index = x[:, : self.categories.width].long() + self.first
+        if self.runs is None:
+            return F.embedding_bag(index, self.weight, mode="sum")
+        table = self.weight.transpose(0, 1).flatten(1)
+        return F.embedding_bag(index, table, mode="sum").view(-1, self.runs, self.width)

@@ -1,0 +1,22 @@
+"""The interface of an encoder: how raw features of nodes or edges become the first states."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+
+class Encoder(nn.Module):
+    """First states from raw features.
+
+    - `width`: size of what comes out.
+    """
+
+    width: int
+
+    def forward(self, x: Tensor, node_type: Tensor | None = None) -> Tensor:
+        """Shapes: x :math:`(n, F)`, node_type :math:`(n)` → :math:`(n, *, width)`"""
+        raise NotImplementedError
+
+    def reset_parameters(self) -> None:
+        """Draws all parameters anew."""
+        raise NotImplementedError

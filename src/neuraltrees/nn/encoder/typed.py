@@ -1,0 +1,78 @@
+"""Features of other sizes per node type: one encoder each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from neuraltrees.errors import InputError
+from neuraltrees.nn.encoder.categories import Categories, CategoryEncoder
+from neuraltrees.nn.encoder.encoder import Encoder
+from neuraltrees.nn.ensemble.linear import RunLinear
+
+
+class LinearEncoder(Encoder):
+    """:math:`h_v = x_v W + b` from the first columns of the features.
+
+    Args:
+        in_channels: number of columns; others belong to other node types.
+        width: size of the states.
+        runs: number of independent runs.
+    """
+
+    def __init__(self, in_channels: int, width: int, runs: int | None = None) -> None:
+        super().__init__()
+        self.width = width
+        self.lin = RunLinear(in_channels, width, runs)
+
+    def reset_parameters(self) -> None:
+        self.lin.reset_parameters()
+
+    def forward(self, x: Tensor, node_type: Tensor | None = None) -> Tensor:
+        return self.lin(x[:, : self.lin.in_channels].to(self.lin.weight.dtype))  # type: ignore[no-any-return]
+
+
+class TypedEncoder(Encoder):
+    """One encoder per node type.
+
+    Narrower features are padded: a node of a type with F features has them in its first F columns, and what stands in
+    the others does not matter.
+
+    Args:
+        features: number of features, or `Categories`, of each node type; types are numbered as the mapping lists them.
+        width: size of the states.
+        runs: number of independent runs.
+
+    Shapes: x :math:`(n, \\max F)`, node_type :math:`(n)` → :math:`(n, *, width)`
+    """
+
+    def __init__(self, features: Mapping[str, int | Categories], width: int, runs: int | None = None) -> None:
+        super().__init__()
+        self.width, self.types = width, tuple(features)
+        self.encoders = nn.ModuleList(
+            CategoryEncoder(each, width, runs) if isinstance(each, Categories) else LinearEncoder(each, width, runs)
+            for each in features.values()
+        )
+
+    def reset_parameters(self) -> None:
+        for encoder in cast(list[Encoder], self.encoders):
+            encoder.reset_parameters()
+
+    def forward(self, x: Tensor, node_type: Tensor | None = None) -> Tensor:
+        if node_type is None:
+            raise InputError(
+                f"Expected node_type, since there is an encoder each for {', '.join(self.types)}; got none. "
+                f"Pass it to forward."
+            )
+        out: Tensor | None = None
+        for kind, encoder in enumerate(self.encoders):
+            # Columns of other types may hold anything, which must not become the index of an embedding.
+            mine = torch.where((node_type == kind).unsqueeze(1), x, 0)
+            states = encoder(mine)
+            kinds = node_type.view(-1, *[1] * (states.dim() - 1))
+            out = states if out is None else torch.where(kinds == kind, states, out)
+        assert out is not None
+        return out

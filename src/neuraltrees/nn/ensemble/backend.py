@@ -1,0 +1,47 @@
+"""How the sums of a round are computed: message by message, or in passes that are prepared once per tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+import torch
+
+from neuraltrees.nn.ensemble.sparse import Coefficients, ScatterMap, SparseMap
+from neuraltrees.nn.ensemble.weighted_sum import FusedSum, ScatterSum, SumEntries
+
+
+@dataclass(frozen=True)
+class ScatterBackend:
+    """Nothing is prepared: for a structure that is seen once, and for `torch.export`."""
+
+    prepared: ClassVar[bool] = False
+
+    def map(self, entries: Coefficients) -> ScatterMap:
+        """A sum of states with fixed coefficients."""
+        return ScatterMap(entries)
+
+    def weighted_sum(self, messages: SumEntries) -> ScatterSum:
+        """A sum of states with weights that are computed."""
+        return ScatterSum(messages)
+
+
+@dataclass(frozen=True)
+class SparseBackend:
+    """Compressed rows, made once: for a structure that is used in many steps."""
+
+    dtype: torch.dtype = torch.float32
+    device: torch.device = torch.device("cpu")  # noqa: RUF009  a device is a plain value
+    prepared: ClassVar[bool] = True
+
+    def map(self, entries: Coefficients) -> SparseMap:
+        """A sum of states with fixed coefficients."""
+        return SparseMap.of(entries, self.dtype, self.device)
+
+    def weighted_sum(self, messages: SumEntries) -> FusedSum:
+        """A sum of states with weights that are computed."""
+        return FusedSum(messages, self.device)
+
+
+Backend: TypeAlias = ScatterBackend | SparseBackend
+SCATTER = ScatterBackend()

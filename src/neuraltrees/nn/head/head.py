@@ -1,0 +1,71 @@
+"""The interface of a head: how the states of graph nodes become answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from neuraltrees.nn.reset import reset_children
+
+Level: TypeAlias = Literal["node", "graph"]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where states belong.
+
+    Args:
+        node_type: the type of every node, from 0; None where there is one type.
+        graph: the graph of every node, from 0; None where there is one graph.
+        num_graphs: number of graphs.
+
+    Shapes: node_type and graph :math:`(n)`
+    """
+
+    node_type: Tensor | None = None
+    graph: Tensor | None = None
+    num_graphs: int = 1
+
+    @classmethod
+    def of(cls, data: Data) -> Places:
+        """Those of a graph, or of a batch of graphs."""
+        return cls(data.get("node_type"), data.get("batch"), int(getattr(data, "num_graphs", None) or 1))
+
+
+class Head(nn.Module):
+    """Answers from states.
+
+    A head of one's own is a subclass with a constructor `(in_channels, out_channels, runs)` and `forward`; one that
+    reads more of the data than node types and graphs, such as edges, has a `plan` of its own.
+
+    - `level`: whether it answers per node or per graph.
+    """
+
+    level: ClassVar[Level] = "node"
+
+    def __init__(self, in_channels: int, out_channels: int | Mapping[str, int], runs: int | None = None) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels, self.runs = in_channels, out_channels, runs
+
+    def plan(self, data: Data) -> Any:
+        """What `forward` needs to know of a graph or a batch of graphs; tensors that can be moved, as in a schedule."""
+        return Places.of(data)
+
+    def forward(self, h: Tensor, places: Any) -> Tensor:
+        """Shapes: h :math:`(n, *, F)` → :math:`(n, *, C)` per node, :math:`(G, *, C)` per graph"""
+        raise NotImplementedError
+
+    def reset_parameters(self) -> None:
+        """Draws all parameters anew."""
+        reset_children(self)
+
+
+class NoHead(Head):
+    """The states after the last round are the answers."""
+
+    def forward(self, h: Tensor, places: Any) -> Tensor:
+        return h

@@ -1,0 +1,118 @@
+"""T synchronous rounds of a convolution, on whatever messages a subclass plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from neuraltrees.errors import InputError
+from neuraltrees.nn.conv.convolution import Convolution, ConvOptions
+from neuraltrees.nn.conv.external import ExternalConv
+from neuraltrees.nn.ensemble.backend import SparseBackend
+from neuraltrees.nn.ensemble.dropout import Dropout
+from neuraltrees.nn.ensemble.norm import RunBatchNorm
+from neuraltrees.nn.ensemble.sparse import Map, SparseMap
+from neuraltrees.nn.schedule.leaves import lift_to_leaves
+from neuraltrees.nn.schedule.schedule import Body, Schedule
+
+RELATIONS = 3  # root-root, child → parent, parent → child
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RoundPlan:
+    """The rounds of a network on one graph or H-tree.
+
+    Args:
+        rounds: what each convolution was bound to.
+        copies: how many nodes each state between two rounds stands for; None where every state is one node.
+        pool: from the states after the last round to graph nodes; None where the last round did it, or they are these.
+        states: how many states are computed in every round.
+        own: from the states before each round to the same after it, for residual rounds; None where they are the same.
+        lift: kappa, where features have to be copied to the leaves first, for external convolutions.
+        edges: from the edges of the graph to the rows of edge features that messages name; None where each is a row.
+    """
+
+    rounds: tuple[Any, ...]
+    copies: tuple[Tensor | None, ...]
+    pool: Map | None
+    states: tuple[int, ...]
+    own: tuple[Map | None, ...]
+    lift: Tensor | None = None
+    edges: Map | None = None
+
+    def __repr__(self) -> str:
+        return f"RoundPlan(states={self.states})"
+
+
+class Rounds(Schedule):
+    """:math:`h^{t+1} = \\mathrm{AGG}_t(h^t)`, with batch norm where the convolution asks for it, its activation and
+    dropout between two rounds, and the state before added to the one after in residual rounds.
+    """
+
+    def __init__(self, body: Body) -> None:
+        super().__init__(body)
+        self.convs = nn.ModuleList()
+        size, sizes = body.in_channels, list[tuple[int, int]]()
+        for number in range(body.num_layers):
+            last = number == body.num_layers - 1
+            options = ConvOptions(
+                body.runs, RELATIONS if body.relations else 1, body.edge_channels, body.heads, body.dropout, last
+            )
+            conv: Any = body.conv(size, body.out_channels if last else body.hidden_channels, options)
+            self.convs.append(conv)
+            sizes.append((size, conv.width))
+            size = conv.width
+        self.width = size
+        if body.edge_channels is not None and not all(conv.reads_edges for conv in self._convs()):
+            raise InputError(
+                f"Expected a convolution that reads edge features; got {_name(self.convs[0])}, which does not. Use one "
+                f"whose forward takes edge_attr, or leave edge_channels out."
+            )
+        self.residual = [body.residual and i > 0 and before == after for i, (before, after) in enumerate(sizes)]
+        norms = [after for _, after in sizes[:-1]] if self._convs()[0].norm else []
+        self.norms = nn.ModuleList(RunBatchNorm(width, body.runs) for width in norms)
+        self.drops = nn.ModuleList(Dropout(body.dropout) for _ in range(body.num_layers - 1))
+
+    def forward(self, x: Tensor | SparseMap, plan: RoundPlan, edges: Tensor | None = None) -> Tensor:
+        if edges is not None and plan.edges is not None:
+            edges = plan.edges(edges)
+        start = x if plan.lift is None else lift_to_leaves(cast(Tensor, x), plan.lift)
+        h: Tensor = self.convs[0](start, plan.rounds[0], edges)
+        for i, bound in enumerate(plan.rounds[1:]):
+            before = self.activation(self.norms[i](h, plan.copies[i]) if self.norms else h)
+            h = self.convs[i + 1](self.drops[i](before), bound, edges)
+            if self.residual[i + 1]:
+                own = plan.own[i + 1]
+                h = h + (before if own is None else own(before))
+        return h if plan.pool is None else plan.pool(h)
+
+    def activation(self, h: Tensor) -> Tensor:
+        """The activation after a round."""
+        return self._convs()[0].activation(h)
+
+    def _convs(self) -> Sequence[Convolution]:
+        return cast(Sequence[Convolution], self.convs)
+
+    @property
+    def external(self) -> bool:
+        """Whether the convolution is a PyG class, which sees every node with its state."""
+        return isinstance(self.convs[0], ExternalConv)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
+    @property
+    def backend(self) -> SparseBackend:
+        """Sums that are prepared for the type and the device of the weights."""
+        like = next(self.parameters())
+        return SparseBackend(like.dtype, like.device)
+
+
+def _name(conv: nn.Module) -> str:
+    inner = getattr(conv, "conv", None) or next(iter(getattr(conv, "_template", [])), conv)
+    return type(inner).__name__

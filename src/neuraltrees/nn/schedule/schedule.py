@@ -1,0 +1,105 @@
+"""The interface of a schedule: which states are updated when, along which edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from neuraltrees.errors import InputError
+from neuraltrees.nn.ensemble.sparse import SparseMap
+from neuraltrees.nn.reset import reset_children
+
+
+@dataclass(frozen=True)
+class Body:
+    """What a network asks of its schedule: the sizes of its states and how its rounds are made.
+
+    Args:
+        in_channels: size of the states of graph nodes before the first round.
+        hidden_channels: size of the states between rounds, per head for convolutions with several.
+        out_channels: size of the states of graph nodes after the last round.
+        num_layers: number of rounds T.
+        conv: the constructor `(in_channels, out_channels, options)` of the convolution.
+        dropout: share of the states dropped in training.
+        heads: attention heads, for convolutions that have them.
+        relations: separate weights for messages of every edge type.
+        residual: adds its own state before a round to each state after it.
+        edge_channels: size of edge features; None where there are none.
+        runs: number of independent runs; None for a single one without the extra dimension.
+        merge: compute states of an H-tree that are equal for any weights once.
+    """
+
+    in_channels: int
+    hidden_channels: int
+    out_channels: int
+    num_layers: int
+    conv: Callable[..., nn.Module]
+    dropout: float = 0.0
+    heads: int = 1
+    relations: bool = False
+    residual: bool = False
+    edge_channels: int | None = None
+    runs: int | None = None
+    merge: bool = True
+
+
+class Schedule(nn.Module):
+    """The rounds of a network, with their weights.
+
+    A schedule of one's own is a subclass with a constructor `(body)`, `plan` and `forward`; see `Body`. It may read
+    anything of the data: the graph, and with `needs_tree` its H-tree `data.htree` with levels, parents and bags.
+
+    - `needs_tree`: whether the data must have an H-tree.
+    - `width`: size of the states that `forward` returns.
+    """
+
+    needs_tree: ClassVar[bool] = False
+    width: int
+
+    def __init__(self, body: Body) -> None:
+        super().__init__()
+        self.body, self.width = body, body.out_channels
+
+    def plan(self, data: Data) -> Any:
+        """All that `forward` needs of a graph or a batch of graphs and that depends on neither features nor weights.
+
+        A tensor, or a dataclass, tuple, list or dict of tensors and of objects with a method `to`, so that it can be
+        moved to another device.
+        """
+        raise NotImplementedError
+
+    def trace(self, edge_index: Tensor, kappa: Tensor | None, edge_type: Tensor | None, num_nodes: int) -> Any:
+        """The same from plain tensors, by operations that `torch.export` knows; not every schedule can do it."""
+        raise InputError(
+            f"Expected a plan for {type(self).__name__}, which reads more than an edge_index; got tensors. "
+            f"Call model(x, model.plan(data))."
+        )
+
+    def forward(self, x: Tensor | SparseMap, plan: Any, edges: Tensor | None = None) -> Tensor:
+        """The states of graph nodes after the last round.
+
+        Args:
+            x: their features, dense or sparse.
+            plan: what `plan` or `trace` returned.
+            edges: features of the edges.
+
+        Shapes: x :math:`(n, *, F)`, edges :math:`(m, *, D)` → :math:`(n, *, width)`
+        """
+        raise NotImplementedError
+
+    def activation(self, h: Tensor) -> Tensor:
+        """What is applied to the states after the last round, before the head."""
+        return h.relu()
+
+    @property
+    def capturable(self) -> bool:
+        """Whether a step may be captured as a CUDA graph."""
+        return all(getattr(module, "capturable", True) for module in self.modules() if module is not self)
+
+    def reset_parameters(self) -> None:
+        """Draws all parameters anew."""
+        reset_children(self)

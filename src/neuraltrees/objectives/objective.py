@@ -1,0 +1,139 @@
+"""The interface of an objective: what a label is, the loss, the metric and a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from neuraltrees.errors import InputError
+from neuraltrees.objectives.metric import Metric
+from neuraltrees.objectives.prediction import Prediction
+
+Level: TypeAlias = Literal["node", "graph"]
+Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+
+
+class Objective:
+    """What is learned: labels of nodes or of graphs.
+
+    An objective of one's own is a subclass with the methods that raise `NotImplementedError` here. Items are nodes or
+    graphs, whatever `level` says; R is the number of runs that are trained at once.
+
+    - `name`: what files call it; see `register_objective`.
+    - `level`: "node" or "graph".
+    - `metric`: what is measured on the validation items to find the best epoch, and on the test items.
+    """
+
+    name: ClassVar[str]
+    level: Level
+    metric: Metric
+
+    def __init__(self, level: Level, metric: Metric) -> None:
+        if level not in get_args(Level):
+            raise InputError(f"Expected level out of {', '.join(get_args(Level))}; got {level!r}.")
+        self.level, self.metric = level, metric
+
+    @property
+    def out_channels(self) -> int | Mapping[str, int]:
+        """How many answers a network gives per item, or per item of each node type."""
+        raise NotImplementedError
+
+    def check(self, graph: Data, node_type: Tensor) -> None:
+        """Raises `InputError` unless the labels `graph.y` are of the right form.
+
+        Shapes: node_type :math:`(n)`
+        """
+        raise NotImplementedError
+
+    def targets(self, graphs: Sequence[Data], node_types: Sequence[Tensor]) -> Tensor:
+        """The labels of all items, one after another; those that are missing are marked.
+
+        Shapes: :math:`(items, ...)`
+        """
+        return torch.cat([self.labels_of(graph) for graph in graphs])
+
+    def labels_of(self, graph: Data) -> Tensor:
+        """The labels of the items of a graph, the first dimension over items."""
+        y: Tensor = graph.y
+        return y if self.level == "node" else y.reshape(1, -1)
+
+    def weight(self, y: Tensor) -> Tensor:
+        """How much every item counts in the mean loss: zero where its labels are missing.
+
+        Shapes: :math:`(items, ...)` → :math:`(items)`
+        """
+        raise NotImplementedError
+
+    def loss(self, answers: Tensor, y: Tensor) -> Tensor:
+        """The loss of every item, times its weight.
+
+        Shapes: answers :math:`(items, R, C)` → :math:`(items, R)`
+        """
+        raise NotImplementedError
+
+    def predict(self, answers: Tensor) -> Tensor:
+        """Answers as people read them, such as probabilities.
+
+        Shapes: :math:`(items, ..., C)` → the same
+        """
+        raise NotImplementedError
+
+    def describe(self, predicted: Tensor, types: Sequence[int], top: int = 1) -> list[Prediction]:
+        """Every row of `predict` in words.
+
+        Args:
+            predicted: a row per item.
+            types: the type of every node; empty where items are graphs.
+            top: how many labels to list.
+        """
+        raise NotImplementedError
+
+    def check_training(self, y: Tensor, node_type: Tensor, used: Tensor, train: Tensor) -> None:
+        """Raises `InputError` if something in the split cannot be learned, such as a class without a training item.
+
+        Shapes: y :math:`(items, ...)`, node_type, used and train :math:`(items)`
+        """
+
+    def as_dict(self) -> dict[str, Any]:
+        """What makes it again, as plain values."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """The objective that `as_dict` described."""
+        return cls(**content)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(level={self.level!r}, metric={self.metric.name!r})"
+
+
+_REGISTERED: dict[str, type[Objective]] = {}
+
+
+def register_objective(kind: type[Objective]) -> type[Objective]:
+    """Lets files name an objective of one's own; a decorator of the class."""
+    _REGISTERED[kind.name] = kind
+    return kind
+
+
+def find_objective(name: str, content: Mapping[str, Any]) -> Objective:
+    """The objective of a file."""
+    if name not in _REGISTERED:
+        raise InputError(
+            f"Expected an objective out of {', '.join(_REGISTERED)}; got {name!r}. Import the module that calls "
+            f"register_objective for it first."
+        )
+    return _REGISTERED[name].from_dict(content)
+
+
+def find_metric(given: str | Metric, known: Mapping[str, Metric]) -> Metric:
+    """A metric by name, or one's own."""
+    if isinstance(given, Metric):
+        return given
+    if given not in known:
+        raise InputError(f"Expected metric out of {', '.join(known)} or a Metric; got {given!r}.")
+    return known[given]

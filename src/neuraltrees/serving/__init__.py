@@ -1,0 +1,3 @@
+"""Serving: predictions of a trained network."""
+
+from neuraltrees.serving.predictor import Predictor as Predictor

@@ -1,0 +1,36 @@
+"""Devices: whether one is there, and how it multiplies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from neuraltrees.errors import InputError
+
+
+def check_device(name: torch.device | str) -> torch.device:
+    """The device of that name, if this machine has it."""
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise InputError(f"Expected a device such as cpu or cuda; got {name!r}.")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"Expected a device that is there; got {name}, and CUDA is not available. Use cpu.")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(f"Expected one of {torch.cuda.device_count()} CUDA devices; got {name}.")
+    return device
+
+
+@contextmanager
+def tf32_products(wanted: bool) -> Iterator[None]:
+    """Temporarily enables TF32 for matrix products, if it is wanted."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if wanted else before)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

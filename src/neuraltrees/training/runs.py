@@ -1,0 +1,97 @@
+"""What goes into a training of R runs at once, and what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from neuraltrees.checks import check_seed
+from neuraltrees.data.splits import Split
+from neuraltrees.data.task import Task
+from neuraltrees.errors import InputError
+from neuraltrees.nn.models import Network
+from neuraltrees.training.batches import divide, make_batches
+from neuraltrees.training.spec import NetworkSpec
+
+
+@dataclass(frozen=True)
+class Run:
+    """One of the runs: the seed of its weights and its dropout, and its split."""
+
+    seed: int
+    split: Split
+
+    def __post_init__(self) -> None:
+        if check_seed(self.seed) >= 2**63:
+            raise InputError(f"Expected a seed below 2^63; got {self.seed}.")
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Per-run metrics of an epoch.
+
+    Args:
+        number: of the epoch, from 1.
+        of: how many epochs there are.
+        loss: mean training loss.
+        val, test: metric of the validation and test items.
+        best_val: the best metric of the validation items so far.
+
+    Shapes: loss, val, test and best_val :math:`(R)`
+    """
+
+    number: int
+    of: int
+    loss: Tensor
+    val: Tensor
+    test: Tensor
+    best_val: Tensor
+
+
+@dataclass(frozen=True, repr=False)
+class Fitted:
+    """Trained networks: for every run the metrics at its best validation epoch, and the weights it had then.
+
+    Args:
+        task, spec: what was trained on and what was trained.
+        network: the R networks, with the weights of their best epoch.
+        val, test: the objective's metric at that epoch; NaN for a run that never had one, as it diverged at once.
+        best_epoch: its number, from 1; 0 with the first weights for a run that diverged at once.
+        loss_curve, val_curve, test_curve: mean training loss and metrics of every epoch, NaN once a run had stopped.
+        seconds: how long the training took.
+
+    Shapes: val, test and best_epoch :math:`(R)`, curves :math:`(E, R)`
+    """
+
+    task: Task
+    spec: NetworkSpec
+    network: Network
+    val: Tensor
+    test: Tensor
+    best_epoch: Tensor
+    loss_curve: Tensor
+    val_curve: Tensor
+    test_curve: Tensor
+    seconds: float
+
+    @torch.no_grad()
+    def answers(self, batches: int = 8) -> Tensor:
+        """What every run answers for every item of the task, before the objective makes predictions of it.
+
+        Shapes: → :math:`(items, R, C)`
+        """
+        found: Tensor | None = None
+        for batch in make_batches(self.task, self.network.eval(), divide(self.task, batches)):
+            answers = self.network(batch.x, batch.plan, edge_attr=batch.edges)
+            if found is None:
+                found = answers.new_full((self.task.num_items, *answers.shape[1:]), torch.nan)
+            found[batch.items] = answers
+        assert found is not None
+        return found.cpu()
+
+    def __repr__(self) -> str:
+        metric = self.task.objective.metric
+        shown = f"{metric.name} {metric.show(float(self.test.nanmean()))}"
+        return f"Fitted({self.spec.model} + {self.spec.conv}, {len(self.test)} runs, test {shown})"
