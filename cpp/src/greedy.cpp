@@ -26,8 +26,9 @@ bool dense_enough(const SparseElimination& sparse) {
     return sparse.entries * 32 > static_cast<std::int64_t>(sparse.remaining) * sparse.remaining;
 }
 
-/// What both regimes share: the order so far, the bound under which almost simplicial vertices may go, and whether to stop
-/// when no vertex is safe. A simplicial vertex proves its degree as a lower bound; a greedy step only reaches it as a width.
+/// What both regimes share: the order so far, the bound under which almost simplicial vertices may go, and whether to
+/// stop when no vertex is safe. A simplicial vertex proves its degree as a lower bound; a greedy step only reaches it
+/// as a width.
 struct Progress {
     std::vector<Vertex> order;
     int low;

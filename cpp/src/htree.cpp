@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::int64_t roots_a_chunk = 512;
 
-/// G[bag] for a bag of at most 64 sorted vertices. Short rows are read; two long ones look each other up, so that a hub costs
-/// no more than another vertex. In a small bag a neighbour is compared with all members at once, without a branch.
+/// G[bag] for a bag of at most 64 sorted vertices. Short rows are read; two long ones look each other up, so that a hub
+/// costs no more than another vertex. In a small bag a neighbour is compared with all members at once, without a
+/// branch.
 SmallGraph small_bag_graph(GraphView graph, std::span<const Vertex> bag) {
     SmallGraph out;
     out.n = static_cast<int>(bag.size());
@@ -59,17 +60,18 @@ void prefetch_rows(GraphView graph, DecompositionView td, std::int64_t bag, std:
 struct Place {
     const BagPlan* plan;
     std::int64_t component;
-    std::int64_t root, below;            // node numbers of the bag and of the first node below
+    std::int64_t root, below;              // node numbers of the bag and of the first node below
     std::int64_t root_entry, below_entry;  // where their bags go in bag_nodes
-    std::int64_t below_rank;             // how many nodes with a parent come before `below`
+    std::int64_t below_rank;               // how many nodes with a parent come before `below`
 };
 
 /// Writes the nodes of one root after another. Counters are locals: members would be reloaded after every store.
 class Stamper {
 public:
     Stamper(HTree& tree, std::int64_t root_edges, std::int64_t children, Interrupt& interrupt)
-        : interrupt_(interrupt), parent_(tree.parent.data.get()), level_(tree.level.data.get()), kappa_(tree.kappa.data.get()),
-          component_(tree.component.data.get()), bag_ptr_(tree.bag_ptr.data.get()), bag_nodes_(tree.bag_nodes.data.get()) {
+        : interrupt_(interrupt), parent_(tree.parent.data.get()), level_(tree.level.data.get()),
+          kappa_(tree.kappa.data.get()), component_(tree.component.data.get()), bag_ptr_(tree.bag_ptr.data.get()),
+          bag_nodes_(tree.bag_nodes.data.get()) {
         const std::int64_t edges = root_edges + 2 * children;
         up_source_ = tree.edge_index.data.get() + root_edges;
         down_source_ = up_source_ + children;
@@ -113,7 +115,8 @@ private:
     void open(const BagPlan* plan, std::int64_t id) {
         for (auto it = plan->children.rbegin(); it != plan->children.rend(); ++it) stack_.emplace_back(&*it, id);
     }
-    void leaves(Cursor& at, std::int64_t above, std::int64_t depth, std::int64_t first, std::int64_t count, std::int64_t component) {
+    void leaves(Cursor& at, std::int64_t above, std::int64_t depth, std::int64_t first, std::int64_t count,
+                std::int64_t component) {
         const std::int64_t id = at.node, entry = at.entry, rank = at.rank;
         for (std::int64_t i = 0; i < count; ++i) {
             const std::int64_t v = bag_nodes_[first + i];

@@ -50,15 +50,16 @@ public:
         if (w.empty()) return std::nullopt;
         std::int64_t value = 0;
         const auto [end, error] = std::from_chars(w.data(), w.data() + w.size(), value);
-        if (error != std::errc{} || end != w.data() + w.size()) fail("expected " + std::string(what) + ", got '" + shown(w) + "'");
+        if (error != std::errc{} || end != w.data() + w.size())
+            fail("expected " + std::string(what) + ", got '" + shown(w) + "'");
         return value;
     }
     std::int64_t number(std::string_view what, std::int64_t low, std::int64_t high) {
         const auto value = maybe_number(what);
         if (!value) fail("expected " + std::string(what) + ", got the end of the line");
         if (*value < low || *value > high)
-            fail("expected " + std::string(what) + " between " + std::to_string(low) + " and " + std::to_string(high) + ", got " +
-                 std::to_string(*value));
+            fail("expected " + std::string(what) + " between " + std::to_string(low) + " and " + std::to_string(high) +
+                 ", got " + std::to_string(*value));
         return *value;
     }
     void expect(std::string_view wanted) {
@@ -73,7 +74,9 @@ public:
         rest_ = rest;
         return out;
     }
-    [[noreturn]] void fail(const std::string& why) const { throw ParseError("line " + std::to_string(std::max<std::int64_t>(1, number_)) + ": " + why + "."); }
+    [[noreturn]] void fail(const std::string& why) const {
+        throw ParseError("line " + std::to_string(std::max<std::int64_t>(1, number_)) + ": " + why + ".");
+    }
 
 private:
     static std::string shown(std::string_view w) {
@@ -106,7 +109,8 @@ Graph parse_gr(std::string_view text) {
         lines.finish();
     }
     if (static_cast<std::int64_t>(source.size()) != edges)
-        lines.fail("expected " + std::to_string(edges) + " edges as the header says, got " + std::to_string(source.size()));
+        lines.fail("expected " + std::to_string(edges) + " edges as the header says, got " +
+                   std::to_string(source.size()));
     return graph_from_edges(source, target, nodes);
 }
 
@@ -134,11 +138,13 @@ ParsedDecomposition parse_td(std::string_view text) {
             auto& members = bag.emplace_back();
             while (const auto v = lines.maybe_number("a node")) {
                 if (*v < 1 || *v > nodes)
-                    lines.fail("expected a node between 1 and " + std::to_string(nodes) + ", got " + std::to_string(*v));
+                    lines.fail("expected a node between 1 and " + std::to_string(nodes) + ", got " +
+                               std::to_string(*v));
                 members.push_back(static_cast<Vertex>(*v - 1));
             }
             std::sort(members.begin(), members.end());
-            members.erase(std::unique(members.begin(), members.end()), members.end());  // some public files repeat a node
+            // Some public files repeat a node.
+            members.erase(std::unique(members.begin(), members.end()), members.end());
             if (static_cast<std::int64_t>(members.size()) > largest)
                 lines.fail("expected bags of at most " + std::to_string(largest) + " nodes as the header says, got " +
                            std::to_string(members.size()));

@@ -18,8 +18,8 @@ struct Candidate {
     Vertex bag;
 };
 
-/// Candidates by their number of neighbours in the bag, then by the first six bits of their tie-break, the latest first. Entries
-/// are never removed early: who pops one checks whether it still holds.
+/// Candidates by their number of neighbours in the bag, then by the first six bits of their tie-break, the latest
+/// first. Entries are never removed early: who pops one checks whether it still holds.
 class BucketQueue {
 public:
     void push(std::int32_t count, std::uint32_t tie, Candidate candidate) {
@@ -113,7 +113,8 @@ private:
         bag_.insert(std::lower_bound(bag_.begin(), bag_.end(), v), v);
     }
 
-    /// Puts v in the place of a member that is not its neighbour if there is any, by hash, and keeps its edges to the others.
+    /// Puts v in the place of a member that is not its neighbour if there is any, by hash, and keeps its edges to the
+    /// others.
     void replace(Vertex v) {
         near_.assign(bag_.size(), 0);
         meet(v, members(), [&](std::size_t i) { near_[i] = 1; });
@@ -138,8 +139,8 @@ private:
         return Members(bag_.size() <= Members::most ? std::span<const Vertex>(bag_) : std::span<const Vertex>());
     }
 
-    /// Calls f(i) for every member i of the bag that is a neighbour of v. A short row is compared with all members at once,
-    /// without a branch; in a long one every member is looked up.
+    /// Calls f(i) for every member i of the bag that is a neighbour of v. A short row is compared with all members at
+    /// once, without a branch; in a long one every member is looked up.
     template <typename F>
     void meet(Vertex v, const Members& members, F&& f) const {
         const auto row = node_[v].row;
@@ -153,8 +154,8 @@ private:
             if (std::binary_search(row.begin(), row.end(), bag_[i])) f(i);
     }
 
-    /// Scores the waiting neighbours of v, the newest member, against the bag that it joined. They lie anywhere in memory, so
-    /// all of them are asked for before the first is used.
+    /// Scores the waiting neighbours of v, the newest member, against the bag that it joined. They lie anywhere in
+    /// memory, so all of them are asked for before the first is used.
     void offer(Vertex v, Vertex bag) {
         const auto row = node_[v].row;
         const Members bag_members = members();

@@ -123,8 +123,7 @@ SmallElimination small_eliminate(const SmallGraph& graph, std::span<const Vertex
         const Mask around = g.row[v];
         out.order[i] = static_cast<std::uint8_t>(v);
         out.higher[v] = around;
-        for (Mask m = around; m; m &= m - 1)
-            g.row[lowest(m)] = (g.row[lowest(m)] | around) & ~bit(lowest(m)) & ~bit(v);
+        for (Mask m = around; m; m &= m - 1) g.row[lowest(m)] = (g.row[lowest(m)] | around) & ~bit(lowest(m)) & ~bit(v);
     }
     return out;
 }

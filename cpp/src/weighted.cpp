@@ -20,8 +20,8 @@ double log_size(SparseElimination& state, std::span<const double> log_states, Ve
 
 }  // namespace
 
-std::vector<Vertex> weighted_order(GraphView graph, std::span<const double> log_states, WeightedGreedy rule, std::uint64_t seed,
-                                   double give_up) {
+std::vector<Vertex> weighted_order(GraphView graph, std::span<const double> log_states, WeightedGreedy rule,
+                                   std::uint64_t seed, double give_up) {
     const Vertex n = graph.num_nodes();
     if (log_states.size() != static_cast<std::size_t>(n)) throw InputError("Expected the states of every node.");
     SparseElimination state(graph);

@@ -312,8 +312,8 @@ void fuzz_arrays(Bytes& in) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     Bytes in(data, size);
-    constexpr void (*kinds[])(Bytes&) = {fuzz_gr,            fuzz_td,       fuzz_decompose,
-                                         fuzz_decomposition, fuzz_sampling, fuzz_arrays};
+    constexpr void (*kinds[])(Bytes&) = {fuzz_gr,       fuzz_td,    fuzz_decompose, fuzz_decomposition,
+                                         fuzz_sampling, fuzz_arrays};
     try {
         kinds[in.below(std::size(kinds))](in);
     } catch (const std::exception& error) {

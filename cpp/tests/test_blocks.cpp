@@ -40,9 +40,8 @@ TEST(a_flood_finds_components_and_their_borders) {
     VertexSet<1> rest = VertexSet<1>::first(5);
     rest.erase(2);
     std::vector<std::vector<std::uint64_t>> found;
-    bits.for_each_component(rest, [&](const auto& part, const auto& border) {
-        found.push_back({part.word[0], border.word[0]});
-    });
+    bits.for_each_component(
+        rest, [&](const auto& part, const auto& border) { found.push_back({part.word[0], border.word[0]}); });
     CHECK_EQ(found, (std::vector<std::vector<std::uint64_t>>{{0b00011, 0b00100}, {0b11000, 0b00100}}));
 }
 

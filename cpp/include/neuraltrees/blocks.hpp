@@ -47,16 +47,17 @@ struct BitGraph {
 };
 
 /// Is there a tree decomposition of width at most k? Bouchitté and Todinca: some optimal one has only potential maximal
-/// cliques as bags. A component C of G - K with N(C) ⊂ K is *feasible* if G[N[C]] has such a decomposition with a bag that
-/// holds N(C). A bag K whose components are feasible but for one, D, and others that border only on N(D), makes the side of
-/// N(D) that holds the rest of K feasible; a bag of which all are answers yes. Bags come from two sources, in any mixture:
+/// cliques as bags. A component C of G - K with N(C) ⊂ K is *feasible* if G[N[C]] has such a decomposition with a bag
+/// that holds N(C). A bag K whose components are feasible but for one, D, and others that border only on N(D), makes
+/// the side of N(D) that holds the rest of K feasible; a bag of which all are answers yes. Bags come from two sources,
+/// in any mixture:
 ///
 /// - `offer`: bags of triangulations found by a heuristic; the search then recombines the best parts of all of them;
-/// - `explore`: Tamaki's positive-instance-driven enumeration, which is exhaustive. Take a bag K with outlet D and a vertex
-///   v ∈ K - N(D). Every other member of K is joined to v or shares with it the border of a feasible component. With A the
-///   union of the feasible components that v borders, K = N(A) ∪ (N(v) - A), or K = N[v] if there is none. So it suffices to
-///   combine feasible components that share a border vertex. And since some bag leaves only components of at most n/2
-///   vertices, larger ones are never needed.
+/// - `explore`: Tamaki's positive-instance-driven enumeration, which is exhaustive. Take a bag K with outlet D and a
+///   vertex v ∈ K - N(D). Every other member of K is joined to v or shares with it the border of a feasible component.
+///   With A the union of the feasible components that v borders, K = N(A) ∪ (N(v) - A), or K = N[v] if there is none.
+///   So it suffices to combine feasible components that share a border vertex. And since some bag leaves only
+///   components of at most n/2 vertices, larger ones are never needed.
 template <std::size_t W>
 class BlockSearch {
 public:

@@ -6,8 +6,8 @@
 
 namespace neuraltrees {
 
-/// An array that is written once, in full, by its maker: no zeros first. The first touch of fresh pages is what writing a tree
-/// costs most, so large arrays ask for large pages, and the memory of small ones is kept for the next tree.
+/// An array that is written once, in full, by its maker: no zeros first. The first touch of fresh pages is what writing
+/// a tree costs most, so large arrays ask for large pages, and the memory of small ones is kept for the next tree.
 struct Buffer {
     struct Free {
         void operator()(std::int64_t* p) const;

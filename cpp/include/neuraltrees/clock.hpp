@@ -15,7 +15,8 @@ public:
     using Time = std::chrono::steady_clock;
 
     explicit Clock(double seconds, const Report* report = nullptr)
-        : end_(Time::now() + std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(std::min(seconds, 1e8)))),
+        : end_(Time::now() +
+               std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(std::min(seconds, 1e8)))),
           report_(report), next_report_(Time::now()) {}
 
     bool stop() {

@@ -10,8 +10,8 @@
 
 namespace neuraltrees {
 
-/// What a greedy elimination compares: the degree, or fill / degree^power. Power 0 is min-fill; larger powers are narrower
-/// where min-fill is misled by low degrees, and wider elsewhere.
+/// What a greedy elimination compares: the degree, or fill / degree^power. Power 0 is min-fill; larger powers are
+/// narrower where min-fill is misled by low degrees, and wider elsewhere.
 struct Greedy {
     bool by_fill = true;
     double power = 0;
@@ -34,8 +34,9 @@ inline std::uint32_t tie_break(std::uint64_t seed, Vertex v) {
                      : static_cast<std::uint32_t>(mix(seed, static_cast<std::uint64_t>(v)) >> 32);
 }
 
-/// An elimination order that always takes the vertex of the least greedy score, after the vertices that can be eliminated safely: simplicial ones (islets and twigs among them), and almost simplicial
-/// ones (series among them) of degree at most `lower_bound` or the width reached so far.
+/// An elimination order that always takes the vertex of the least greedy score, after the vertices that can be
+/// eliminated safely: simplicial ones (islets and twigs among them), and almost simplicial ones (series among them) of
+/// degree at most `lower_bound` or the width reached so far.
 ///
 /// Starts on sparse sets and moves to bitset rows when the rest of the graph is dense.
 /// Returns an empty order once a vertex of more than `give_up` neighbours would have to go.

@@ -9,8 +9,8 @@ namespace neuraltrees {
 
 struct Interrupted {};
 
-/// Lets long work on several threads be stopped from outside: only the thread that made it asks, all threads obey. It can
-/// wait between questions, for an answer may cost time (Python's interpreter lock).
+/// Lets long work on several threads be stopped from outside: only the thread that made it asks, all threads obey. It
+/// can wait between questions, for an answer may cost time (Python's interpreter lock).
 class Interrupt {
 public:
     explicit Interrupt(std::function<bool()> asked = {}, std::chrono::milliseconds pause = {})

@@ -6,8 +6,9 @@
 
 namespace neuraltrees {
 
-/// For a connected graph too large for CoreSearch: takes a connected region of bags around a widest bag, triangulates the
-/// graph of that region anew (its own edges, with the borders to the outside made complete) and keeps what is narrower.
+/// For a connected graph too large for CoreSearch: takes a connected region of bags around a widest bag, triangulates
+/// the graph of that region anew (its own edges, with the borders to the outside made complete) and keeps what is
+/// narrower.
 SearchResult search_regions(GraphView graph, int lower_bound, std::uint64_t seed, Clock& clock);
 
 /// CoreSearch with the narrowest words that hold the graph; at most 1024 vertices.
