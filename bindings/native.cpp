@@ -88,6 +88,7 @@ void raise(const char* name, const std::string& message) {
 
 NB_MODULE(_native, m) {
     m.doc() = "The compute core of neuraltrees: graphs, tree decompositions, sampling and H-trees on flat arrays.";
+    m.attr("MAX_GRAPH_NODES") = nt::max_graph_nodes;
 
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {
         try {

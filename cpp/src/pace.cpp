@@ -11,8 +11,6 @@
 namespace neuraltrees {
 namespace {
 
-constexpr std::int64_t max_nodes = 1 << 30;
-
 /// Walks a text line by line and a line word by word.
 class Lines {
 public:
@@ -54,13 +52,17 @@ public:
             fail("expected " + std::string(what) + ", got '" + shown(w) + "'");
         return value;
     }
-    std::int64_t number(std::string_view what, std::int64_t low, std::int64_t high) {
+    std::int64_t number(std::string_view what, std::int64_t low, std::int64_t high, const char* if_larger = "") {
         const auto value = maybe_number(what);
         if (!value) fail("expected " + std::string(what) + ", got the end of the line");
         if (*value < low || *value > high)
             fail("expected " + std::string(what) + " between " + std::to_string(low) + " and " + std::to_string(high) +
-                 ", got " + std::to_string(*value));
+                 ", got " + std::to_string(*value) + (*value > high ? if_larger : ""));
         return *value;
+    }
+    /// How many nodes or bags the header promises.
+    std::int64_t count(std::string_view what) {
+        return number(what, 0, max_graph_nodes, "; split the graph into smaller ones, one file per graph");
     }
     void expect(std::string_view wanted) {
         if (const auto w = word(); w != wanted) fail("expected '" + std::string(wanted) + "', got '" + shown(w) + "'");
@@ -97,7 +99,7 @@ Graph parse_gr(std::string_view text) {
     if (!lines.next()) lines.fail("expected a header 'p tw NODES EDGES', got the end of the file");
     lines.expect("p");
     lines.expect("tw");
-    const std::int64_t nodes = lines.number("the number of nodes", 0, max_nodes);
+    const std::int64_t nodes = lines.count("the number of nodes");
     const std::int64_t edges = lines.number("the number of edges", 0, std::int64_t{1} << 40);
     lines.finish();
     std::vector<std::int64_t> source, target;
@@ -119,9 +121,9 @@ ParsedDecomposition parse_td(std::string_view text) {
     if (!lines.next()) lines.fail("expected a header 's td BAGS MAXBAG NODES', got the end of the file");
     lines.expect("s");
     lines.expect("td");
-    const std::int64_t bags = lines.number("the number of bags", 0, max_nodes);
-    const std::int64_t largest = lines.number("the size of the largest bag", 0, max_nodes);
-    const std::int64_t nodes = lines.number("the number of nodes", 0, max_nodes);
+    const std::int64_t bags = lines.count("the number of bags");
+    const std::int64_t largest = lines.count("the size of the largest bag");
+    const std::int64_t nodes = lines.count("the number of nodes");
     lines.finish();
     // Bags come in any order; a header may promise more than the file holds, so nothing is reserved on its word.
     std::vector<std::vector<Vertex>> bag;

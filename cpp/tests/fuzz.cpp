@@ -222,7 +222,7 @@ void fuzz_sampling(Bytes& in) {
     build_and_check(sample.subgraph, sample.decomposition, in);
 }
 
-/// The honest memory of a file that promises 2^30 nodes is 16 GiB: not a matter for this test.
+/// A short file may promise max_graph_nodes nodes; their row pointers alone take 16 GiB, too much for this test.
 bool promises_too_much(std::string_view text) {
     std::size_t digits = 0;
     for (std::size_t i = 0; i <= text.size(); ++i) {
