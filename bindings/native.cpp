@@ -25,6 +25,7 @@ namespace {
 
 template <typename T>
 using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ids = In<std::int64_t>;
 using Pairs = nb::ndarray<const nt::Vertex, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 template <typename T>
 using Out = nb::ndarray<nb::numpy, T>;
@@ -84,12 +85,7 @@ void raise(const char* name, const std::string& message) {
     PyErr_SetString(type.ptr(), message.c_str());
 }
 
-}  // namespace
-
-NB_MODULE(_native, m) {
-    m.doc() = "The compute core of neuraltrees: graphs, tree decompositions, sampling and H-trees on flat arrays.";
-    m.attr("MAX_GRAPH_NODES") = nt::max_graph_nodes;
-
+void translate_errors() {
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {
         try {
             std::rethrow_exception(p);
@@ -102,6 +98,10 @@ NB_MODULE(_native, m) {
             PyErr_SetObject(type.ptr(), nb::make_tuple(e.limit, e.width).ptr());
         }
     });
+}
+
+void bind_graphs(nb::module_& m) {
+    m.attr("MAX_GRAPH_NODES") = nt::max_graph_nodes;
 
     m.def(
         "graph_from_edges",
@@ -151,7 +151,9 @@ NB_MODULE(_native, m) {
             return give(std::move(graph));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "nodes"_a.noconvert());
+}
 
+void bind_files(nb::module_& m) {
     m.def("parse_gr", [](const nb::bytes& text) {
         nt::Graph graph;
         {
@@ -171,7 +173,9 @@ NB_MODULE(_native, m) {
         return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)),
                               parsed.num_nodes);
     });
+}
 
+void bind_decompositions(nb::module_& m) {
     m.def(
         "decompose",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const std::string& method, std::uint64_t seed,
@@ -247,7 +251,9 @@ NB_MODULE(_native, m) {
                                   give(std::move(td.edges)));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "k"_a, "seed"_a);
+}
 
+void bind_htrees(nb::module_& m) {
     m.def(
         "build_htree",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<std::int64_t>& bag_ptr,
@@ -275,7 +281,6 @@ NB_MODULE(_native, m) {
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
         "edges"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "max_nodes"_a, "threads"_a, "trusted"_a);
 
-    using Ids = In<std::int64_t>;
     m.def(
         "htree_violation",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const Ids& parent, const Ids& level,
@@ -302,4 +307,15 @@ NB_MODULE(_native, m) {
             return give(std::move(longest));
         },
         "parent"_a.noconvert(), "edge_index"_a.noconvert(), "edge_type"_a.noconvert(), "component"_a.noconvert());
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+    m.doc() = "The compute core of neuraltrees: graphs, tree decompositions, sampling and H-trees on flat arrays.";
+    translate_errors();
+    bind_graphs(m);
+    bind_files(m);
+    bind_decompositions(m);
+    bind_htrees(m);
 }

@@ -13,7 +13,7 @@
 namespace neuraltrees {
 namespace {
 
-constexpr std::int64_t roots_a_chunk = 512;
+constexpr std::int64_t roots_per_chunk = 512;
 
 /// G[bag] for a bag of at most 64 sorted vertices. Short rows are read; two long ones look each other up, so that a hub
 /// costs no more than another vertex. In a small bag a neighbour is compared with all members at once, without a
@@ -148,21 +148,13 @@ private:
     std::vector<std::pair<const BagPlan::Child*, std::int64_t>> stack_;
 };
 
-}  // namespace
-
-HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& options, Interrupt& interrupt) {
-    const std::int64_t roots = td.num_bags();
-    const int threads = std::max(1, options.nested.threads);
-    DecomposeOptions nested = options.nested;
-    nested.threads = 1;
-    if (nested.method == Method::exact || nested.method == Method::best) nested.method = Method::min_fill;
-
-    std::vector<std::unique_ptr<BagPlanner>> planners;
-    for (int t = 0; t < threads; ++t) planners.push_back(BagPlanner::borrow(nested, options.max_nodes, interrupt));
+/// Finds the plan of every root bag, with one planner per thread.
+void plan_roots(GraphView graph, DecompositionView td, const HTreeOptions& options,
+                std::span<const std::unique_ptr<BagPlanner>> planners, std::span<Place> places, Interrupt& interrupt) {
+    const auto threads = static_cast<int>(planners.size());
     std::vector<std::vector<Vertex>> positions(threads);
-    const auto places = std::make_unique_for_overwrite<Place[]>(roots);
     std::atomic<std::int64_t> total{0};
-    const auto make_plans = [&](std::int64_t begin, std::int64_t end, int worker) {
+    const auto plan_chunk = [&](std::int64_t begin, std::int64_t end, int worker) {
         interrupt.check();
         std::int64_t nodes = 0;
         for (std::int64_t r = begin; r < end; ++r) {
@@ -179,12 +171,21 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
         if ((total += nodes) > options.max_nodes) throw TreeTooLargeError(options.max_nodes, td.width());
     };
     try {
-        parallel_chunks(roots, roots_a_chunk, threads, make_plans);
+        parallel_chunks(td.num_bags(), roots_per_chunk, threads, plan_chunk);
     } catch (const TreeTooLargeError&) {
         throw TreeTooLargeError(options.max_nodes, td.width());  // the planner knows only the bag it was at
     }
+}
 
-    // Roots of one component stand together; a root with no edge to an earlier one begins the next component.
+/// How many nodes the tree has, and how many entries their bags have together.
+struct Totals {
+    std::int64_t nodes = 0, entries = 0;
+};
+
+/// Gives every root and the nodes below it their positions in the arrays. Roots of one component stand together; a root
+/// with no edge to an earlier one begins the next component.
+Totals assign_positions(DecompositionView td, std::span<Place> places) {
+    const std::int64_t roots = td.num_bags();
     std::vector<char> joined(roots, 0);
     for (auto [a, b] : td.edges) joined[std::max(a, b)] = 1;
     std::vector<std::int64_t> first_root;
@@ -192,33 +193,51 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
         if (!joined[r]) first_root.push_back(r);
     const auto components = static_cast<std::int64_t>(first_root.size());
     first_root.push_back(roots);
-    std::int64_t node = 0, entry = 0;
+    Totals at;
     for (std::int64_t c = 0; c < components; ++c) {
         for (std::int64_t r = first_root[c]; r < first_root[c + 1]; ++r) {
             places[r].component = c;
-            places[r].root = node++;
-            places[r].root_entry = entry;
-            entry += static_cast<std::int64_t>(td.bag(r).size());
+            places[r].root = at.nodes++;
+            places[r].root_entry = at.entries;
+            at.entries += static_cast<std::int64_t>(td.bag(r).size());
         }
         for (std::int64_t r = first_root[c]; r < first_root[c + 1]; ++r) {
-            places[r].below = node;
-            places[r].below_entry = entry;
-            places[r].below_rank = node - first_root[c + 1];
-            node += places[r].plan->nodes - 1;
-            entry += places[r].plan->entries - static_cast<std::int64_t>(td.bag(r).size());
+            places[r].below = at.nodes;
+            places[r].below_entry = at.entries;
+            places[r].below_rank = at.nodes - first_root[c + 1];
+            at.nodes += places[r].plan->nodes - 1;
+            at.entries += places[r].plan->entries - static_cast<std::int64_t>(td.bag(r).size());
         }
     }
+    return at;
+}
+
+}  // namespace
+
+HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& options, Interrupt& interrupt) {
+    const std::int64_t roots = td.num_bags();
+    const int threads = std::max(1, options.nested.threads);
+    DecomposeOptions nested = options.nested;
+    nested.threads = 1;
+    if (nested.method == Method::exact || nested.method == Method::best) nested.method = Method::min_fill;
+
+    std::vector<std::unique_ptr<BagPlanner>> planners;
+    for (int t = 0; t < threads; ++t) planners.push_back(BagPlanner::borrow(nested, options.max_nodes, interrupt));
+    const auto storage = std::make_unique_for_overwrite<Place[]>(roots);
+    const std::span<Place> places(storage.get(), static_cast<std::size_t>(roots));
+    plan_roots(graph, td, options, planners, places, interrupt);
+    const Totals total = assign_positions(td, places);
 
     const auto root_edges = static_cast<std::int64_t>(2 * td.edges.size());
-    const std::int64_t children = node - roots, edges = root_edges + 2 * children;
+    const std::int64_t children = total.nodes - roots, edges = root_edges + 2 * children;
     HTree tree;
-    for (Buffer* buffer : {&tree.parent, &tree.level, &tree.kappa, &tree.component}) *buffer = Buffer(node);
-    tree.bag_ptr = Buffer(node + 1);
-    tree.bag_nodes = Buffer(entry);
+    for (Buffer* buffer : {&tree.parent, &tree.level, &tree.kappa, &tree.component}) *buffer = Buffer(total.nodes);
+    tree.bag_ptr = Buffer(total.nodes + 1);
+    tree.bag_nodes = Buffer(total.entries);
     tree.edge_index = Buffer(2 * edges);
     tree.edge_type = Buffer(edges);
-    tree.bag_ptr[node] = entry;
-    parallel_chunks(root_edges / 2, 16 * roots_a_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
+    tree.bag_ptr[total.nodes] = total.entries;
+    parallel_chunks(root_edges / 2, 16 * roots_per_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t a = places[td.edges[i][0]].root, b = places[td.edges[i][1]].root, e = 2 * i;
             tree.edge_index[e] = tree.edge_index[edges + e + 1] = a;
@@ -226,7 +245,7 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
             tree.edge_type[e] = tree.edge_type[e + 1] = 0;
         }
     });
-    parallel_chunks(roots, roots_a_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
+    parallel_chunks(roots, roots_per_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
         Stamper stamper(tree, root_edges, children, interrupt);
         for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r));
     });
