@@ -128,8 +128,8 @@ const BagPlan* BagPlanner::expand(const SmallGraph& graph) {
 
 const BagPlan* BagPlanner::plan(const Graph& root) {
     wide_ = true;
-    // A wide bag may nest as deep as it is wide, so its plans are made on a stack of our own: first all graphs
-    // downwards, then all counts upwards.
+    // A wide bag may nest as deep as it is wide, so recursion could overflow the call stack. With an explicit stack,
+    // all graphs are decomposed from the top down first; then all counts are summed from the bottom up.
     struct Pending {
         Graph graph;
         BagPlan* plan;

@@ -71,7 +71,8 @@ void append_small(TreeDecomposition& out, const SmallDecomposition& small, std::
     }
 }
 
-/// The decompositions of consecutive components one after another, with where each ends and what it proved.
+/// The decompositions of consecutive components one after another, and for each of them where it ends, its width and
+/// its lower bound.
 struct Chunk {
     struct End {
         std::int64_t bags, edges;
@@ -172,10 +173,11 @@ private:
     const DecomposeOptions& options_;
     std::int64_t size_;  // components in a chunk
     std::vector<Chunk> chunks_;
-    std::vector<Vertex> local_;  // every vertex's number in its component
+    std::vector<Vertex> local_;  // the number of every vertex in its component
 };
 
-/// Searches the components that are not proven optimal, widest first, each with its share of the time that is left.
+/// Searches the components that are not proven optimal, widest first; each gets an equal share of the time that is
+/// left.
 std::map<std::int64_t, TreeDecomposition> search_pass(GraphView graph, const Components& components,
                                                       const GreedyPass& greedy, const DecomposeOptions& options,
                                                       Clock& clock) {

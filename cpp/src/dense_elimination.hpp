@@ -10,7 +10,7 @@
 
 namespace neuraltrees {
 
-/// The same on bitset rows, for a core whose rows are long enough to pay for words.
+/// SparseElimination on bitset rows, which is faster once the rest of the graph is dense.
 class DenseElimination {
 public:
     DenseElimination() = default;

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::int64_t roots_per_chunk = 512;
 
-/// G[bag] for a bag of at most 64 sorted vertices. Short rows are read; two long ones look each other up, so that a hub
-/// costs no more than another vertex. In a small bag a neighbour is compared with all members at once, without a
-/// branch.
+/// G[bag] for a bag of at most 64 sorted vertices. Short rows are scanned; of two vertices with long rows, one is
+/// looked up in the row of the other, so that a hub costs no more than another vertex. In a small bag a neighbour is
+/// compared with all members at once, without a branch.
 SmallGraph small_bag_graph(GraphView graph, std::span<const Vertex> bag) {
     SmallGraph out;
     out.n = static_cast<int>(bag.size());
@@ -47,7 +47,7 @@ SmallGraph small_bag_graph(GraphView graph, std::span<const Vertex> bag) {
     return out;
 }
 
-/// Asks for the rows of a bag that will be needed soon: neighbouring bags may lie anywhere in a large graph.
+/// Prefetches the rows of bags that will be needed soon: neighbouring bags may lie anywhere in a large graph.
 void prefetch_rows(GraphView graph, DecompositionView td, std::int64_t bag, std::int64_t end) {
     constexpr std::int64_t far = 8, near = 4;
     if (bag + far < end)
@@ -56,16 +56,17 @@ void prefetch_rows(GraphView graph, DecompositionView td, std::int64_t bag, std:
         for (Vertex v : td.bag(bag + near)) __builtin_prefetch(graph.adj.data() + graph.ptr[v]);
 }
 
-/// Where the nodes of a root bag and of what hangs from it go.
+/// The positions in the arrays of a root bag and of the nodes below it.
 struct Place {
     const BagPlan* plan;
     std::int64_t component;
     std::int64_t root, below;              // node numbers of the bag and of the first node below
-    std::int64_t root_entry, below_entry;  // where their bags go in bag_nodes
+    std::int64_t root_entry, below_entry;  // positions of their bags in bag_nodes
     std::int64_t below_rank;               // how many nodes with a parent come before `below`
 };
 
-/// Writes the nodes of one root after another. Counters are locals: members would be reloaded after every store.
+/// Writes the nodes of one root after another. Counters are local variables: the compiler would reload members after
+/// every store.
 class Stamper {
 public:
     Stamper(HTree& tree, std::int64_t root_edges, std::int64_t children, Interrupt& interrupt)

@@ -278,7 +278,7 @@ std::optional<std::string> first_violation(GraphView graph, const HTreeView& tre
 
 std::vector<std::int64_t> diameters(const HTreeView& t) {
     const std::int64_t n = t.num_nodes(), m = t.num_edges();
-    // The arrays may come from a file: whatever is used as an index is looked at first.
+    // The arrays may come from a file: whatever is used as an index is checked first.
     if (static_cast<std::int64_t>(t.component.size()) != n || static_cast<std::int64_t>(t.edge_index.size()) != 2 * m)
         throw InputError("Expected an H-tree; got arrays of different lengths.");
     std::int64_t components = 0;

@@ -52,6 +52,7 @@ public:
             fail("expected " + std::string(what) + ", got '" + shown(w) + "'");
         return value;
     }
+    /// `if_larger` ends the message about a value above `high`.
     std::int64_t number(std::string_view what, std::int64_t low, std::int64_t high, const char* if_larger = "") {
         const auto value = maybe_number(what);
         if (!value) fail("expected " + std::string(what) + ", got the end of the line");

@@ -111,7 +111,7 @@ SmallElimination small_greedy(const SmallGraph& graph, Greedy rule, std::uint64_
         low = std::max(low, std::popcount(e.g.row[chosen]));
         e.eliminate(chosen);
     }
-    if (lower_bound < 0) lower_bound = low;  // all were simplicial: the graph is chordal, its largest clique met
+    if (lower_bound < 0) lower_bound = low;  // all were simplicial: the graph is chordal, and this is its treewidth
     return out;
 }
 

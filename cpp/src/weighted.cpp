@@ -10,7 +10,7 @@
 namespace neuraltrees {
 namespace {
 
-constexpr double steps = 4096;  // scores are compared in fractions of a bit
+constexpr double steps = 4096;  // scores are compared in units of 1/4096 bit
 
 double log_size(SparseElimination& state, std::span<const double> log_states, Vertex v) {
     double size = log_states[v];

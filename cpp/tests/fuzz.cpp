@@ -141,7 +141,7 @@ void fuzz_decompose(Bytes& in) {
     }
 }
 
-/// Bags and edges byte by byte, or a valid decomposition with a few wounds.
+/// Bags and edges byte by byte, or a valid decomposition with a few random errors.
 TreeDecomposition decomposition_of(Bytes& in, const Graph& g) {
     const int n = g.view().num_nodes();
     Bags bags;
@@ -164,7 +164,7 @@ TreeDecomposition decomposition_of(Bytes& in, const Graph& g) {
     }
     TreeDecomposition td = messy_decomposition(g, in.number(2));
     bags = bags_of(td);
-    for (int wounds = in.below(4); wounds > 0 && !bags.empty(); --wounds) {
+    for (int errors = in.below(4); errors > 0 && !bags.empty(); --errors) {
         auto& bag = bags[in.byte() % bags.size()];
         const auto v = static_cast<Vertex>(in.byte() % (n + 1));
         const auto at = std::lower_bound(bag.begin(), bag.end(), v);
@@ -278,7 +278,7 @@ void fuzz_td(Bytes& in) {
     }
 }
 
-/// Arrays that once were an H-tree.
+/// The arrays of an H-tree with random changes.
 void fuzz_arrays(Bytes& in) {
     const Graph g = graph_of(in, 7);
     Interrupt interrupt;

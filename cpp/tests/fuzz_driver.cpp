@@ -51,7 +51,7 @@ void on_signal(int signal) {
 }
 
 void watch() {
-    // A stack of its own, or recursion without end could not be reported.
+    // A signal stack of its own: without it, a stack overflow by infinite recursion could not be reported.
     static std::array<char, 1 << 16> stack;
     stack_t other{};
     other.ss_sp = stack.data();

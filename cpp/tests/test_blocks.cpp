@@ -131,7 +131,7 @@ TEST(a_search_that_ran_out_of_time_can_go_on) {
     CHECK(no.explore(clock) == BlockSearch<1>::Answer::no);
     CHECK(yes.explore(clock) == BlockSearch<1>::Answer::yes);
     CHECK(width_of_order(g, yes.order()) <= 4);
-    // However often it was stopped, it has forgotten nothing.
+    // However often it is stopped, it continues where it was.
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         const Graph r = random_connected(11, 0.25, seed);
         const check::Note note(r);

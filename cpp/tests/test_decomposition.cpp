@@ -81,7 +81,7 @@ TEST(violations_are_found_exactly_where_the_definition_is_broken) {
         const Graph g = random_graph(1 + rng.below(7), 0.15 * rng.below(6), seed);
         TreeDecomposition td = messy_decomposition(g, seed);
         Bags bags = bags_of(td);
-        // Two in three get a small wound, which may or may not matter.
+        // Two in three get a small random change, which may or may not make them invalid.
         auto below = [&](std::size_t n) { return static_cast<Vertex>(rng.below(static_cast<int>(n))); };
         const Vertex bag = below(bags.size());
         switch (rng.below(6)) {

@@ -36,7 +36,7 @@ TreeDecomposition one_bag(int n) {
 
 TreeDecomposition paper_decomposition() { return decomposition({{0, 1, 2}, {1, 2, 3}, {2, 3, 4}}, {{0, 1}, {1, 2}}); }
 
-/// The tree as Algorithm 1 writes it: one line (parent, level, kappa, bag) a node.
+/// The tree as Algorithm 1 writes it: one line (parent, level, kappa, bag) per node.
 struct Line {
     std::int64_t parent, level, kappa;
     std::vector<Vertex> bag;
@@ -530,7 +530,7 @@ TEST(no_single_entry_of_a_tree_can_be_changed) {
 }
 
 TEST(trees_from_anywhere_are_judged_without_harm) {
-    // Several wounds at once, arrays of wrong lengths among them: whatever the verdict, nothing may break.
+    // Several changes at once, arrays of wrong lengths among them: whatever the answer, nothing may crash.
     for (std::uint64_t seed = 0; seed < 3000; ++seed) {
         Rng rng(seed);
         const Graph g = random_graph(1 + rng.below(6), 0.5, seed % 20);

@@ -13,15 +13,16 @@
 
 namespace neuraltrees {
 
-/// What hangs below a bag, up to the names of its vertices: leaves if G[B] is complete, else the plans of the bags of
-/// its decomposition. Bags with equal graphs share one plan, so a plan is built once and stamped as often as it occurs.
+/// The subtree below a bag, with vertices given by their positions in the bag: leaves if G[B] is complete, else the
+/// plans of the bags of its decomposition. Bags with equal graphs share one plan, so a plan is built once and copied
+/// into the tree as often as it occurs.
 struct BagPlan {
     struct Child {
         const BagPlan* plan;
         std::vector<Vertex> members;  // positions in the parent's bag, sorted
     };
-    std::vector<Child> children;  // empty: complete, one leaf a vertex
-    std::int64_t nodes = 0;       // tree nodes, the bag itself included
+    std::vector<Child> children;  // empty: complete, one leaf per vertex
+    std::int64_t nodes = 0;       // tree nodes, including the bag itself
     std::int64_t entries = 0;     // sum of their bag sizes
 };
 
@@ -29,7 +30,7 @@ struct BagPlan {
 /// next tree that is built with the same options: the graphs of a dataset share most of their small bags.
 class BagPlanner {
 public:
-    /// A planner for these options that nobody uses, from an earlier build if there is one.
+    /// An idle planner for these options, with the plans of earlier builds if there is one; else a new planner.
     static std::unique_ptr<BagPlanner> borrow(const DecomposeOptions& options, std::int64_t max_nodes,
                                               Interrupt& interrupt);
     static void give_back(std::unique_ptr<BagPlanner> planner);

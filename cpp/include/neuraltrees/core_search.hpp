@@ -57,8 +57,8 @@ private:
         return false;
     }
 
-    /// Looks for a decomposition narrower than the best, by turns of sampling and of enumeration. False if time ran
-    /// out.
+    /// Looks for a decomposition narrower than the best, alternating between sampling and enumeration. False if time
+    /// ran out.
     bool descend() {
         Solver solver(bits_, best_.width - 1);
         const int width = best_.width;
@@ -83,7 +83,7 @@ private:
         return true;
     }
 
-    /// Powers from 0 to 2, each a quarter apart, 1 most often.
+    /// A power from 0 to 2 for fill_per_degree; 1 is drawn most often.
     static double power(std::uint64_t draw) {
         constexpr double powers[] = {1, 0, 1, 0.5, 1.5, 1, 2, 0.75, 1.25};
         return powers[draw % std::size(powers)];
@@ -107,8 +107,8 @@ private:
         }
     }
 
-    /// LB-Triang (Berry et al. 2006): within the fill of the order, a minimal triangulation. Each vertex in turn makes
-    /// the borders of the components beyond its neighbourhood complete.
+    /// LB-Triang (Berry et al. 2006): a minimal triangulation, whose fill is part of the fill of the order. Each
+    /// vertex, in the given order, makes the borders of the components outside its closed neighbourhood complete.
     void triangulate(const std::vector<Vertex>& order) {
         chordal_ = bits_.row;
         for (Vertex v : order) {

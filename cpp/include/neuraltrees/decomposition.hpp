@@ -43,8 +43,8 @@ struct TreeDecomposition {
     }
 };
 
-/// Eliminates the vertices in the given order and keeps the maximal bags: a clique tree of the filled graph,
-/// one tree a connected component, no bag contained in another, parents before children.
+/// Eliminates the vertices in the given order and keeps the maximal bags: a clique tree of the filled graph, one tree
+/// per connected component, no bag contained in another, parents before children.
 TreeDecomposition decomposition_from_order(GraphView graph, std::span<const Vertex> order);
 
 /// The width that an elimination order gives.

@@ -14,8 +14,8 @@
 
 namespace neuraltrees {
 
-/// The H-tree (or the forest of them) as flat arrays. Component by component; in each the root bags first, then what
-/// hangs from every root in preorder, so that a parent always comes before its children. Edges: root-root pairs, then
+/// The H-tree (or the forest of them) as flat arrays. Component by component; in each the root bags first, then the
+/// nodes below every root in preorder, so that a parent always comes before its children. Edges: root-root pairs, then
 /// child→parent of all nodes that have one, then parent→child of the same nodes.
 struct HTree {
     Buffer parent, level, kappa, component, bag_ptr, bag_nodes;
@@ -29,12 +29,12 @@ struct HTreeOptions {
     std::int64_t max_nodes = 50'000'000;
 };
 
-/// Hangs the decompositions of G[B] below every bag B, again and again, down to single vertices (Algorithm 1 of the
-/// paper). The decomposition must be valid and normalised. Throws TreeTooLargeError, before the arrays are allocated,
-/// if the tree would have more than `max_nodes` nodes.
+/// Builds the H-tree (Algorithm 1 of the paper): every bag B gets the bags of a decomposition of G[B] as children,
+/// recursively, down to single vertices. The decomposition must be valid and normalised. Throws TreeTooLargeError,
+/// before the arrays are allocated, if the tree would have more than `max_nodes` nodes.
 HTree build_htree(GraphView graph, DecompositionView decomposition, const HTreeOptions& options, Interrupt& interrupt);
 
-/// The arrays of an H-tree that may come from anywhere.
+/// The arrays of an H-tree from any source; they may be invalid.
 struct HTreeView {
     std::span<const std::int64_t> parent, level, kappa, component, bag_ptr, bag_nodes, edge_index, edge_type;
 

@@ -11,7 +11,7 @@
 
 namespace neuraltrees {
 
-/// Up to 16 vertices, compared with one vertex at once and without a branch.
+/// Up to 16 vertices, all of which are compared with a given vertex at once, without a branch.
 class Members {
 public:
     static constexpr std::size_t most = 16;

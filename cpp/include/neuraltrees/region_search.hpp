@@ -11,7 +11,7 @@ namespace neuraltrees {
 /// narrower.
 SearchResult search_regions(GraphView graph, int lower_bound, std::uint64_t seed, Clock& clock);
 
-/// CoreSearch with the narrowest words that hold the graph; at most 1024 vertices.
+/// CoreSearch with the smallest bitsets that hold the graph; at most max_core vertices.
 SearchResult search_core(GraphView graph, int lower_bound, Goal goal, std::uint64_t seed, Clock& clock);
 inline constexpr Vertex max_core = 1024;
 

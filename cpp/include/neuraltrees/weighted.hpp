@@ -9,8 +9,8 @@
 
 namespace neuraltrees {
 
-/// What a weighted greedy elimination compares: size_power · log2(states of the bag) + fill_power · log2(1 + fill), and
-/// at most `noise` more, drawn for every vertex from the seed.
+/// The score of a weighted greedy elimination: size_power · log2(states of the bag) + fill_power · log2(1 + fill), plus
+/// at most `noise`, drawn for every vertex from the seed.
 struct WeightedGreedy {
     double size_power = 1;
     double fill_power = 1;
