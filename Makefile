@@ -6,6 +6,8 @@ export NEURALTREES_DATA ?= $(abspath $(DATA))
 endif
 CORE := $(wildcard cpp/include/neuraltrees/*.hpp cpp/src/*.hpp cpp/src/*.cpp bindings/*.cpp) cpp/CMakeLists.txt CMakeLists.txt
 CPP_BUILD := build/sanitized
+CPP_FILES = $(or $(shell git ls-files 'cpp/*.[ch]pp' 'bindings/*.[ch]pp'),$(error Expected tracked C++ files, got none. \
+	Run this in a git checkout))
 
 .PHONY: help demo test test-cpp test-python lint format bench clean
 
@@ -27,11 +29,15 @@ test-python: .venv/core
 	$(BIN)/python -m pytest -q
 
 lint: .venv/core  ## check style and types
+	@echo "$(BIN)/clang-format --dry-run --Werror ($(words $(CPP_FILES)) files)"
+	@$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: .venv/requirements  ## rewrite the Python files in the project's style
+format: .venv/requirements  ## rewrite the C++ and Python files in the project's style
+	@echo "$(BIN)/clang-format -i ($(words $(CPP_FILES)) files)"
+	@$(BIN)/clang-format -i $(CPP_FILES)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -25,6 +25,7 @@ namespace {
 
 template <typename T>
 using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ids = In<std::int64_t>;
 using Pairs = nb::ndarray<const nt::Vertex, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 template <typename T>
 using Out = nb::ndarray<nb::numpy, T>;
@@ -84,11 +85,7 @@ void raise(const char* name, const std::string& message) {
     PyErr_SetString(type.ptr(), message.c_str());
 }
 
-}  // namespace
-
-NB_MODULE(_native, m) {
-    m.doc() = "The compute core of neuraltrees: graphs, tree decompositions, sampling and H-trees on flat arrays.";
-
+void translate_errors() {
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {
         try {
             std::rethrow_exception(p);
@@ -101,6 +98,10 @@ NB_MODULE(_native, m) {
             PyErr_SetObject(type.ptr(), nb::make_tuple(e.limit, e.width).ptr());
         }
     });
+}
+
+void bind_graphs(nb::module_& m) {
+    m.attr("MAX_GRAPH_NODES") = nt::max_graph_nodes;
 
     m.def(
         "graph_from_edges",
@@ -150,7 +151,9 @@ NB_MODULE(_native, m) {
             return give(std::move(graph));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "nodes"_a.noconvert());
+}
 
+void bind_files(nb::module_& m) {
     m.def("parse_gr", [](const nb::bytes& text) {
         nt::Graph graph;
         {
@@ -170,11 +173,13 @@ NB_MODULE(_native, m) {
         return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)),
                               parsed.num_nodes);
     });
+}
 
+void bind_decompositions(nb::module_& m) {
     m.def(
         "decompose",
-        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const std::string& method, std::uint64_t seed, int restarts,
-           double time_limit, int threads, const nb::object& report) {
+        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const std::string& method, std::uint64_t seed,
+           int restarts, double time_limit, int threads, const nb::object& report) {
             nt::DecomposeOptions options{method_of(method), seed, restarts, time_limit, threads, {}};
             options.report = [&](int lower_bound, int width) {
                 nb::gil_scoped_acquire lock;
@@ -191,7 +196,8 @@ NB_MODULE(_native, m) {
             return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)),
                                   td.lower_bound);
         },
-        "ptr"_a.noconvert(), "adj"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "time_limit"_a, "threads"_a, "report"_a.none());
+        "ptr"_a.noconvert(), "adj"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "time_limit"_a, "threads"_a,
+        "report"_a.none());
 
     m.def(
         "decomposition_from_order",
@@ -201,7 +207,8 @@ NB_MODULE(_native, m) {
                 nb::gil_scoped_release free;
                 td = nt::decomposition_from_order(graph_view(ptr, adj), view(order));
             }
-            return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)));
+            return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)),
+                                  give(std::move(td.edges)));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "order"_a.noconvert());
 
@@ -212,7 +219,8 @@ NB_MODULE(_native, m) {
             std::vector<nt::Vertex> order;
             {
                 nb::gil_scoped_release free;
-                order = nt::weighted_order(graph_view(ptr, adj), view(log_states), {size_power, fill_power, noise}, seed, give_up);
+                order = nt::weighted_order(graph_view(ptr, adj), view(log_states), {size_power, fill_power, noise},
+                                           seed, give_up);
             }
             return give(std::move(order));
         },
@@ -226,7 +234,8 @@ NB_MODULE(_native, m) {
             nb::gil_scoped_release free;
             return nt::first_violation(graph_view(ptr, adj), td_view(bag_ptr, bag_nodes, edges));
         },
-        "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(), "edges"_a.noconvert());
+        "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
+        "edges"_a.noconvert());
 
     m.def(
         "sample_bounded_treewidth",
@@ -238,15 +247,18 @@ NB_MODULE(_native, m) {
             }
             auto& td = sample.decomposition;
             return nb::make_tuple(give(std::move(sample.subgraph.ptr)), give(std::move(sample.subgraph.adj)),
-                                  give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)));
+                                  give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)),
+                                  give(std::move(td.edges)));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "k"_a, "seed"_a);
+}
 
+void bind_htrees(nb::module_& m) {
     m.def(
         "build_htree",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<std::int64_t>& bag_ptr,
-           const In<nt::Vertex>& bag_nodes, const Pairs& edges, const std::string& method, std::uint64_t seed, int restarts,
-           std::int64_t max_nodes, int threads, bool trusted) {
+           const In<nt::Vertex>& bag_nodes, const Pairs& edges, const std::string& method, std::uint64_t seed,
+           int restarts, std::int64_t max_nodes, int threads, bool trusted) {
             nt::HTreeOptions options{{method_of(method), seed, restarts, 0, threads, {}}, max_nodes};
             nt::Interrupt interrupt(signalled, std::chrono::milliseconds(100));
             nt::HTree tree;
@@ -261,19 +273,19 @@ NB_MODULE(_native, m) {
             } catch (const nt::Interrupted&) {
                 throw nb::python_error();
             }
-            return nb::make_tuple(give(std::move(tree.parent)), give(std::move(tree.level)), give(std::move(tree.kappa)),
-                                  give(std::move(tree.edge_index), 2), give(std::move(tree.edge_type)),
-                                  give(std::move(tree.bag_ptr)), give(std::move(tree.bag_nodes)),
-                                  give(std::move(tree.component)));
+            return nb::make_tuple(give(std::move(tree.parent)), give(std::move(tree.level)),
+                                  give(std::move(tree.kappa)), give(std::move(tree.edge_index), 2),
+                                  give(std::move(tree.edge_type)), give(std::move(tree.bag_ptr)),
+                                  give(std::move(tree.bag_nodes)), give(std::move(tree.component)));
         },
-        "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(), "edges"_a.noconvert(),
-        "method"_a, "seed"_a, "restarts"_a, "max_nodes"_a, "threads"_a, "trusted"_a);
+        "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
+        "edges"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "max_nodes"_a, "threads"_a, "trusted"_a);
 
-    using Ids = In<std::int64_t>;
     m.def(
         "htree_violation",
-        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const Ids& parent, const Ids& level, const Ids& kappa,
-           const Ids& edge_index, const Ids& edge_type, const Ids& bag_ptr, const Ids& bag_nodes, const Ids& component) {
+        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const Ids& parent, const Ids& level,
+           const Ids& kappa, const Ids& edge_index, const Ids& edge_type, const Ids& bag_ptr, const Ids& bag_nodes,
+           const Ids& component) {
             nb::gil_scoped_release free;
             const nt::HTreeView tree{view(parent),  view(level),     view(kappa),      view(component),
                                      view(bag_ptr), view(bag_nodes), view(edge_index), view(edge_type)};
@@ -289,9 +301,21 @@ NB_MODULE(_native, m) {
             std::vector<std::int64_t> longest;
             {
                 nb::gil_scoped_release free;
-                longest = nt::diameters({view(parent), {}, {}, view(component), {}, {}, view(edge_index), view(edge_type)});
+                longest =
+                    nt::diameters({view(parent), {}, {}, view(component), {}, {}, view(edge_index), view(edge_type)});
             }
             return give(std::move(longest));
         },
         "parent"_a.noconvert(), "edge_index"_a.noconvert(), "edge_type"_a.noconvert(), "component"_a.noconvert());
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+    m.doc() = "The compute core of neuraltrees: graphs, tree decompositions, sampling and H-trees on flat arrays.";
+    translate_errors();
+    bind_graphs(m);
+    bind_files(m);
+    bind_decompositions(m);
+    bind_htrees(m);
 }

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import torch
 
 import neuraltrees as nt
+from neuraltrees._core import native
 
 PATH = nt.Graph([[0, 1, 2], [1, 2, 3]])
 
@@ -62,7 +63,7 @@ EDGES: dict[str, tuple[Any, str]] = {
         np.array([[2**63], [0]], dtype=np.uint64),
         r"Expected node ids below 2\^63; got 9223372036854775808",
     ),
-    "beyond int32": ([[0], [2**40]], r"Expected between 0 and 2\^31 - 2 nodes; got 1099511627777"),
+    "beyond int32": ([[0], [2**40]], "Expected at most 2147483646 nodes.*; got 1099511627777"),
 }
 
 
@@ -99,9 +100,26 @@ def test_number_of_nodes(num_nodes: Any) -> None:
         nt.Graph([[0], [1]], num_nodes=num_nodes)
 
 
-def test_too_many_nodes() -> None:
-    with pytest.raises(nt.InputError, match=r"Expected between 0 and 2\^31 - 2 nodes; got 2147483647"):
-        nt.Graph([[0], [1]], num_nodes=2**31 - 1)
+TOO_MANY = r"Expected at most 2147483646 nodes.*; got 2147483647\. Number the nodes 0, 1, 2, … without gaps, or split"
+
+
+@pytest.mark.parametrize("make", [nt.Graph, nt.moralize])
+def test_too_many_nodes(make: Callable[..., nt.Graph]) -> None:
+    limit = native.MAX_GRAPH_NODES
+    with pytest.raises(nt.InputError, match=TOO_MANY):
+        make([[0], [1]], num_nodes=limit + 1)
+    with pytest.raises(nt.InputError, match=TOO_MANY):
+        make([[0], [limit]])
+
+
+def test_too_many_nodes_in_a_decomposition() -> None:
+    limit = native.MAX_GRAPH_NODES
+    assert nt.TreeDecomposition([(limit - 1,)]).num_nodes == limit
+    assert nt.TreeDecomposition([(0,)], num_nodes=limit).num_nodes == limit
+    with pytest.raises(nt.InputError, match=rf"Expected node ids below {limit}, .*; got {limit}\. Number the nodes"):
+        nt.TreeDecomposition([(limit,)])
+    with pytest.raises(nt.InputError, match=TOO_MANY):
+        nt.TreeDecomposition([(0,)], num_nodes=limit + 1)
 
 
 @pytest.mark.parametrize("options", [([[2**63 - 1], [0]], None), ([[0], [1]], 2**63)], ids=["id", "num_nodes"])

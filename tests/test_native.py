@@ -46,6 +46,15 @@ def test_stub_names_every_function() -> None:
     assert len(core_functions()) >= 12
 
 
+def test_stub_names_every_constant() -> None:
+    stub = {ast.unparse(node.target) for node in ast.parse(STUB.read_text()).body if isinstance(node, ast.AnnAssign)}
+    assert stub == {name for name, value in vars(CORE).items() if isinstance(value, int)}
+
+
+def test_number_of_nodes_plus_one_fits_in_32_bits() -> None:
+    assert np.iinfo(np.int32).max == native.MAX_GRAPH_NODES + 1
+
+
 @pytest.mark.parametrize("name", sorted(stub_functions()))
 def test_stub_names_every_parameter(name: str) -> None:
     expected, found = stub_functions()[name], core_functions()[name]

@@ -32,7 +32,8 @@ std::vector<std::unique_ptr<BagPlanner>> idle;
 
 }  // namespace
 
-std::unique_ptr<BagPlanner> BagPlanner::borrow(const DecomposeOptions& options, std::int64_t max_nodes, Interrupt& interrupt) {
+std::unique_ptr<BagPlanner> BagPlanner::borrow(const DecomposeOptions& options, std::int64_t max_nodes,
+                                               Interrupt& interrupt) {
     std::unique_ptr<BagPlanner> planner;
     {
         const std::lock_guard lock(idle_guard);
@@ -127,8 +128,8 @@ const BagPlan* BagPlanner::expand(const SmallGraph& graph) {
 
 const BagPlan* BagPlanner::plan(const Graph& root) {
     wide_ = true;
-    // A wide bag may nest as deep as it is wide, so its plans are made on a stack of our own: first all graphs downwards,
-    // then all counts upwards.
+    // A wide bag may nest as deep as it is wide, so recursion could overflow the call stack. With an explicit stack,
+    // all graphs are decomposed from the top down first; then all counts are summed from the bottom up.
     struct Pending {
         Graph graph;
         BagPlan* plan;
@@ -149,7 +150,8 @@ const BagPlan* BagPlanner::plan(const Graph& root) {
         }
         BagPlan* fresh = add({});
         made.emplace_back(fresh, n);
-        if (graph.view().num_edges() < static_cast<std::int64_t>(n) * (n - 1) / 2) stack.push_back({std::move(graph), fresh});
+        if (graph.view().num_edges() < static_cast<std::int64_t>(n) * (n - 1) / 2)
+            stack.push_back({std::move(graph), fresh});
         return fresh;
     };
     const BagPlan* top = start(root);
@@ -166,8 +168,7 @@ const BagPlan* BagPlanner::plan(const Graph& root) {
             nodes += std::max<std::int64_t>(1, child.plan->nodes);
             next.plan->children.push_back(std::move(child));
         }
-        if (nodes > max_nodes_)
-            throw TreeTooLargeError(max_nodes_, static_cast<int>(root.view().num_nodes()) - 1);
+        if (nodes > max_nodes_) throw TreeTooLargeError(max_nodes_, static_cast<int>(root.view().num_nodes()) - 1);
     }
     for (auto it = made.rbegin(); it != made.rend(); ++it) count(*it->first, it->second);
     return top;

@@ -26,13 +26,13 @@ struct Kept {
     std::size_t bytes = 0;
 };
 
-/// Never destroyed: arrays may outlive the end of the program's main part.
+/// Never destroyed: arrays may be freed after the static objects of the program are gone.
 Kept& kept() {
     static Kept* const blocks = new Kept;
     return *blocks;
 }
 
-/// Rounds up to one of eight sizes between powers of two, so that blocks fit again.
+/// Rounds up to one of eight sizes between powers of two, so that a freed block fits later requests of similar size.
 std::size_t block_size(std::size_t bytes) {
     bytes += header;
     const std::size_t step = std::bit_floor(std::max<std::size_t>(bytes, 4096)) / 8;

@@ -16,8 +16,8 @@ struct Attempt {
     std::uint64_t seed;
 };
 
-/// The greedy runs of a method: the plain rule first; later ones break ties at random, and min-fill alternates with fill per
-/// neighbour, which is narrower on many graphs that mislead it.
+/// The greedy runs of a method: the plain rule first; later ones break ties at random, and min-fill alternates with
+/// fill per neighbour, which is narrower on many graphs that mislead it.
 Attempt attempt(const DecomposeOptions& options, int run) {
     const std::uint64_t seed = run == 0 ? options.seed : mix(options.seed, static_cast<std::uint64_t>(run / 2));
     if (options.method == Method::min_degree) return {Greedy::min_degree(), run == 0 ? seed : mix(options.seed, run)};
@@ -36,7 +36,8 @@ void append(TreeDecomposition& out, DecompositionView part, std::span<const Vert
     out.bag_ptr.insert(out.bag_ptr.end(), part.bag_ptr.begin() + 1, part.bag_ptr.end());
     for (std::size_t b = bags; b < out.bag_ptr.size(); ++b) out.bag_ptr[b] += offset;
     out.edges.insert(out.edges.end(), part.edges.begin(), part.edges.end());
-    for (std::size_t e = edges; e < out.edges.size(); ++e) out.edges[e] = {first + out.edges[e][0], first + out.edges[e][1]};
+    for (std::size_t e = edges; e < out.edges.size(); ++e)
+        out.edges[e] = {first + out.edges[e][0], first + out.edges[e][1]};
 }
 
 TreeDecomposition decompose_large(GraphView graph, const DecomposeOptions& options) {
@@ -70,7 +71,8 @@ void append_small(TreeDecomposition& out, const SmallDecomposition& small, std::
     }
 }
 
-/// The decompositions of consecutive components one after another, with where each ends and what it proved.
+/// The decompositions of consecutive components one after another, and for each of them where it ends, its width and
+/// its lower bound.
 struct Chunk {
     struct End {
         std::int64_t bags, edges;
@@ -93,7 +95,8 @@ struct Chunk {
         TreeDecomposition out;
         for (std::int64_t b = bag; b < ends[i].bags; ++b) out.add_bag(td.view().bag(b));
         const auto shift = static_cast<Vertex>(bag);
-        for (std::int64_t e = edge; e < ends[i].edges; ++e) out.edges.push_back({td.edges[e][0] - shift, td.edges[e][1] - shift});
+        for (std::int64_t e = edge; e < ends[i].edges; ++e)
+            out.edges.push_back({td.edges[e][0] - shift, td.edges[e][1] - shift});
         return out;
     }
 };
@@ -170,18 +173,21 @@ private:
     const DecomposeOptions& options_;
     std::int64_t size_;  // components in a chunk
     std::vector<Chunk> chunks_;
-    std::vector<Vertex> local_;  // every vertex's number in its component
+    std::vector<Vertex> local_;  // the number of every vertex in its component
 };
 
-/// Searches the components that are not proven optimal, widest first, each with its share of the time that is left.
-std::map<std::int64_t, TreeDecomposition> search_pass(GraphView graph, const Components& components, const GreedyPass& greedy,
-                                                      const DecomposeOptions& options, Clock& clock) {
+/// Searches the components that are not proven optimal, widest first; each gets an equal share of the time that is
+/// left.
+std::map<std::int64_t, TreeDecomposition> search_pass(GraphView graph, const Components& components,
+                                                      const GreedyPass& greedy, const DecomposeOptions& options,
+                                                      Clock& clock) {
     std::vector<std::int64_t> open;
     for (std::int64_t c = 0; c < components.count(); ++c) {
         clock.width = std::max(clock.width, greedy.end(c).width);
         if (greedy.end(c).lower_bound < greedy.end(c).width) open.push_back(c);
     }
-    std::stable_sort(open.begin(), open.end(), [&](auto a, auto b) { return greedy.end(a).width > greedy.end(b).width; });
+    std::stable_sort(open.begin(), open.end(),
+                     [&](auto a, auto b) { return greedy.end(a).width > greedy.end(b).width; });
     std::map<std::int64_t, TreeDecomposition> better;
     std::vector<Vertex> position(graph.num_nodes(), -1);
     for (std::size_t i = 0; i < open.size() && !clock.stop(); ++i) {

@@ -162,7 +162,8 @@ std::optional<std::string> first_violation(GraphView graph, DecompositionView td
 
     const Vertex n = graph.num_nodes();
     const Forest forest = rooted(td);
-    // Walking parents before children, a vertex whose bag has no parent bag with it starts a new subtree: it may do so once.
+    // Walking parents before children, a vertex whose bag has no parent bag with it starts a new subtree: it may do so
+    // once.
     std::vector<Vertex> top(n, -1), depth(td.num_bags(), 0);
     for (Vertex b : forest.top_down) {
         const Vertex p = forest.parent[b];
@@ -217,7 +218,8 @@ TreeDecomposition normalised(GraphView graph, DecompositionView td) {
     const Components components = connected_components(graph);
     const Forest forest = rooted(td);
 
-    // Cut every bag by component. Of one component, the pieces form a subtree, so a piece's parent piece is in the parent bag.
+    // Cut every bag by component. Of one component, the pieces form a subtree, so a piece's parent piece is in the
+    // parent bag.
     struct Piece {
         Vertex component, parent;
         std::vector<Vertex> nodes;

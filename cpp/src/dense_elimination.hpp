@@ -10,7 +10,7 @@
 
 namespace neuraltrees {
 
-/// The same on bitset rows, for a core whose rows are long enough to pay for words.
+/// SparseElimination on bitset rows, which is faster once the rest of the graph is dense.
 class DenseElimination {
 public:
     DenseElimination() = default;
@@ -65,8 +65,7 @@ public:
             for (std::size_t w = a >> 6; w < words; ++w) {
                 std::uint64_t gap = around[w] & ~row(a)[w];
                 if (w == static_cast<std::size_t>(a >> 6)) gap &= ~((std::uint64_t{2} << (a & 63)) - 1);
-                for (; gap != 0; gap &= gap - 1)
-                    join(a, static_cast<Vertex>(64 * w + std::countr_zero(gap)), touch);
+                for (; gap != 0; gap &= gap - 1) join(a, static_cast<Vertex>(64 * w + std::countr_zero(gap)), touch);
             }
     }
 

@@ -1,7 +1,6 @@
 #include "neuraltrees/graph.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "neuraltrees/error.hpp"
@@ -10,8 +9,12 @@ namespace neuraltrees {
 namespace {
 
 void check_count(std::int64_t num_nodes) {
-    if (num_nodes < 0 || num_nodes > std::numeric_limits<Vertex>::max() - 1)
-        throw InputError("Expected between 0 and 2^31 - 2 nodes; got " + std::to_string(num_nodes) + ".");
+    if (num_nodes < 0)
+        throw InputError("Expected a number of nodes of at least 0; got " + std::to_string(num_nodes) + ".");
+    if (num_nodes > max_graph_nodes)
+        throw InputError("Expected at most " + std::to_string(max_graph_nodes) +
+                         " nodes, which the core numbers in 32 bits; got " + std::to_string(num_nodes) +
+                         ". Number the nodes 0, 1, 2, … without gaps, or split the graph.");
 }
 
 void check_ids(std::span<const std::int64_t> ids, std::int64_t num_nodes) {

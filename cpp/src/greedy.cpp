@@ -10,7 +10,7 @@
 namespace neuraltrees {
 namespace {
 
-constexpr std::uint64_t never = 0x7fffffff;
+constexpr std::uint64_t largest_score = 0x7fffffff;  // a score and its 32-bit tie-break share one 64-bit key
 
 /// 0 for a simplicial vertex, 1 for an almost simplicial one within the bound, and above that the greedy score.
 template <typename State>
@@ -18,16 +18,18 @@ std::uint64_t score(State& state, Vertex v, int low, Greedy rule) {
     const std::int64_t fill = state.fill[v], degree = state.degree[v];
     if (fill == 0) return 0;
     if (degree <= low && fill < degree && state.almost_simplicial(v)) return 1;
-    return std::min<std::uint64_t>(never, 2 + rule.score(fill, degree));
+    return std::min<std::uint64_t>(largest_score, 2 + rule.score(fill, degree));
 }
 
-/// A row of bits costs remaining / 64 words; it pays once the lists are about half as long.
+/// Does a list have, on average, more than twice as many entries as a row of bits has words, which is remaining / 64?
+/// Then the lists take as much memory as the rows would.
 bool dense_enough(const SparseElimination& sparse) {
     return sparse.entries * 32 > static_cast<std::int64_t>(sparse.remaining) * sparse.remaining;
 }
 
-/// What both regimes share: the order so far, the bound under which almost simplicial vertices may go, and whether to stop
-/// when no vertex is safe. A simplicial vertex proves its degree as a lower bound; a greedy step only reaches it as a width.
+/// What the sparse and the dense phase share: the order so far, the bound `low` on the degree of almost simplicial
+/// vertices, and whether to stop when no vertex is safe. A simplicial vertex proves its degree as a lower bound; a
+/// greedy step only reaches it as a width.
 struct Progress {
     std::vector<Vertex> order;
     int low;

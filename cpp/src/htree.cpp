@@ -13,10 +13,11 @@
 namespace neuraltrees {
 namespace {
 
-constexpr std::int64_t roots_a_chunk = 512;
+constexpr std::int64_t roots_per_chunk = 512;
 
-/// G[bag] for a bag of at most 64 sorted vertices. Short rows are read; two long ones look each other up, so that a hub costs
-/// no more than another vertex. In a small bag a neighbour is compared with all members at once, without a branch.
+/// G[bag] for a bag of at most 64 sorted vertices. Short rows are scanned; of two vertices with long rows, one is
+/// looked up in the row of the other, so that a hub costs no more than another vertex. In a small bag a neighbour is
+/// compared with all members at once, without a branch.
 SmallGraph small_bag_graph(GraphView graph, std::span<const Vertex> bag) {
     SmallGraph out;
     out.n = static_cast<int>(bag.size());
@@ -46,7 +47,7 @@ SmallGraph small_bag_graph(GraphView graph, std::span<const Vertex> bag) {
     return out;
 }
 
-/// Asks for the rows of a bag that will be needed soon: neighbouring bags may lie anywhere in a large graph.
+/// Prefetches the rows of bags that will be needed soon: neighbouring bags may lie anywhere in a large graph.
 void prefetch_rows(GraphView graph, DecompositionView td, std::int64_t bag, std::int64_t end) {
     constexpr std::int64_t far = 8, near = 4;
     if (bag + far < end)
@@ -55,21 +56,23 @@ void prefetch_rows(GraphView graph, DecompositionView td, std::int64_t bag, std:
         for (Vertex v : td.bag(bag + near)) __builtin_prefetch(graph.adj.data() + graph.ptr[v]);
 }
 
-/// Where the nodes of a root bag and of what hangs from it go.
+/// The positions in the arrays of a root bag and of the nodes below it.
 struct Place {
     const BagPlan* plan;
     std::int64_t component;
-    std::int64_t root, below;            // node numbers of the bag and of the first node below
-    std::int64_t root_entry, below_entry;  // where their bags go in bag_nodes
-    std::int64_t below_rank;             // how many nodes with a parent come before `below`
+    std::int64_t root, below;              // node numbers of the bag and of the first node below
+    std::int64_t root_entry, below_entry;  // positions of their bags in bag_nodes
+    std::int64_t below_rank;               // how many nodes with a parent come before `below`
 };
 
-/// Writes the nodes of one root after another. Counters are locals: members would be reloaded after every store.
+/// Writes the nodes of one root after another. Counters are local variables: the compiler would reload members after
+/// every store.
 class Stamper {
 public:
     Stamper(HTree& tree, std::int64_t root_edges, std::int64_t children, Interrupt& interrupt)
-        : interrupt_(interrupt), parent_(tree.parent.data.get()), level_(tree.level.data.get()), kappa_(tree.kappa.data.get()),
-          component_(tree.component.data.get()), bag_ptr_(tree.bag_ptr.data.get()), bag_nodes_(tree.bag_nodes.data.get()) {
+        : interrupt_(interrupt), parent_(tree.parent.data.get()), level_(tree.level.data.get()),
+          kappa_(tree.kappa.data.get()), component_(tree.component.data.get()), bag_ptr_(tree.bag_ptr.data.get()),
+          bag_nodes_(tree.bag_nodes.data.get()) {
         const std::int64_t edges = root_edges + 2 * children;
         up_source_ = tree.edge_index.data.get() + root_edges;
         down_source_ = up_source_ + children;
@@ -113,7 +116,8 @@ private:
     void open(const BagPlan* plan, std::int64_t id) {
         for (auto it = plan->children.rbegin(); it != plan->children.rend(); ++it) stack_.emplace_back(&*it, id);
     }
-    void leaves(Cursor& at, std::int64_t above, std::int64_t depth, std::int64_t first, std::int64_t count, std::int64_t component) {
+    void leaves(Cursor& at, std::int64_t above, std::int64_t depth, std::int64_t first, std::int64_t count,
+                std::int64_t component) {
         const std::int64_t id = at.node, entry = at.entry, rank = at.rank;
         for (std::int64_t i = 0; i < count; ++i) {
             const std::int64_t v = bag_nodes_[first + i];
@@ -145,21 +149,13 @@ private:
     std::vector<std::pair<const BagPlan::Child*, std::int64_t>> stack_;
 };
 
-}  // namespace
-
-HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& options, Interrupt& interrupt) {
-    const std::int64_t roots = td.num_bags();
-    const int threads = std::max(1, options.nested.threads);
-    DecomposeOptions nested = options.nested;
-    nested.threads = 1;
-    if (nested.method == Method::exact || nested.method == Method::best) nested.method = Method::min_fill;
-
-    std::vector<std::unique_ptr<BagPlanner>> planners;
-    for (int t = 0; t < threads; ++t) planners.push_back(BagPlanner::borrow(nested, options.max_nodes, interrupt));
+/// Finds the plan of every root bag, with one planner per thread.
+void plan_roots(GraphView graph, DecompositionView td, const HTreeOptions& options,
+                std::span<const std::unique_ptr<BagPlanner>> planners, std::span<Place> places, Interrupt& interrupt) {
+    const auto threads = static_cast<int>(planners.size());
     std::vector<std::vector<Vertex>> positions(threads);
-    const auto places = std::make_unique_for_overwrite<Place[]>(roots);
     std::atomic<std::int64_t> total{0};
-    const auto make_plans = [&](std::int64_t begin, std::int64_t end, int worker) {
+    const auto plan_chunk = [&](std::int64_t begin, std::int64_t end, int worker) {
         interrupt.check();
         std::int64_t nodes = 0;
         for (std::int64_t r = begin; r < end; ++r) {
@@ -176,12 +172,21 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
         if ((total += nodes) > options.max_nodes) throw TreeTooLargeError(options.max_nodes, td.width());
     };
     try {
-        parallel_chunks(roots, roots_a_chunk, threads, make_plans);
+        parallel_chunks(td.num_bags(), roots_per_chunk, threads, plan_chunk);
     } catch (const TreeTooLargeError&) {
         throw TreeTooLargeError(options.max_nodes, td.width());  // the planner knows only the bag it was at
     }
+}
 
-    // Roots of one component stand together; a root with no edge to an earlier one begins the next component.
+/// How many nodes the tree has, and how many entries their bags have together.
+struct Totals {
+    std::int64_t nodes = 0, entries = 0;
+};
+
+/// Gives every root and the nodes below it their positions in the arrays. Roots of one component stand together; a root
+/// with no edge to an earlier one begins the next component.
+Totals assign_positions(DecompositionView td, std::span<Place> places) {
+    const std::int64_t roots = td.num_bags();
     std::vector<char> joined(roots, 0);
     for (auto [a, b] : td.edges) joined[std::max(a, b)] = 1;
     std::vector<std::int64_t> first_root;
@@ -189,33 +194,51 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
         if (!joined[r]) first_root.push_back(r);
     const auto components = static_cast<std::int64_t>(first_root.size());
     first_root.push_back(roots);
-    std::int64_t node = 0, entry = 0;
+    Totals at;
     for (std::int64_t c = 0; c < components; ++c) {
         for (std::int64_t r = first_root[c]; r < first_root[c + 1]; ++r) {
             places[r].component = c;
-            places[r].root = node++;
-            places[r].root_entry = entry;
-            entry += static_cast<std::int64_t>(td.bag(r).size());
+            places[r].root = at.nodes++;
+            places[r].root_entry = at.entries;
+            at.entries += static_cast<std::int64_t>(td.bag(r).size());
         }
         for (std::int64_t r = first_root[c]; r < first_root[c + 1]; ++r) {
-            places[r].below = node;
-            places[r].below_entry = entry;
-            places[r].below_rank = node - first_root[c + 1];
-            node += places[r].plan->nodes - 1;
-            entry += places[r].plan->entries - static_cast<std::int64_t>(td.bag(r).size());
+            places[r].below = at.nodes;
+            places[r].below_entry = at.entries;
+            places[r].below_rank = at.nodes - first_root[c + 1];
+            at.nodes += places[r].plan->nodes - 1;
+            at.entries += places[r].plan->entries - static_cast<std::int64_t>(td.bag(r).size());
         }
     }
+    return at;
+}
+
+}  // namespace
+
+HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& options, Interrupt& interrupt) {
+    const std::int64_t roots = td.num_bags();
+    const int threads = std::max(1, options.nested.threads);
+    DecomposeOptions nested = options.nested;
+    nested.threads = 1;
+    if (nested.method == Method::exact || nested.method == Method::best) nested.method = Method::min_fill;
+
+    std::vector<std::unique_ptr<BagPlanner>> planners;
+    for (int t = 0; t < threads; ++t) planners.push_back(BagPlanner::borrow(nested, options.max_nodes, interrupt));
+    const auto storage = std::make_unique_for_overwrite<Place[]>(roots);
+    const std::span<Place> places(storage.get(), static_cast<std::size_t>(roots));
+    plan_roots(graph, td, options, planners, places, interrupt);
+    const Totals total = assign_positions(td, places);
 
     const auto root_edges = static_cast<std::int64_t>(2 * td.edges.size());
-    const std::int64_t children = node - roots, edges = root_edges + 2 * children;
+    const std::int64_t children = total.nodes - roots, edges = root_edges + 2 * children;
     HTree tree;
-    for (Buffer* buffer : {&tree.parent, &tree.level, &tree.kappa, &tree.component}) *buffer = Buffer(node);
-    tree.bag_ptr = Buffer(node + 1);
-    tree.bag_nodes = Buffer(entry);
+    for (Buffer* buffer : {&tree.parent, &tree.level, &tree.kappa, &tree.component}) *buffer = Buffer(total.nodes);
+    tree.bag_ptr = Buffer(total.nodes + 1);
+    tree.bag_nodes = Buffer(total.entries);
     tree.edge_index = Buffer(2 * edges);
     tree.edge_type = Buffer(edges);
-    tree.bag_ptr[node] = entry;
-    parallel_chunks(root_edges / 2, 16 * roots_a_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
+    tree.bag_ptr[total.nodes] = total.entries;
+    parallel_chunks(root_edges / 2, 16 * roots_per_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t a = places[td.edges[i][0]].root, b = places[td.edges[i][1]].root, e = 2 * i;
             tree.edge_index[e] = tree.edge_index[edges + e + 1] = a;
@@ -223,7 +246,7 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
             tree.edge_type[e] = tree.edge_type[e + 1] = 0;
         }
     });
-    parallel_chunks(roots, roots_a_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
+    parallel_chunks(roots, roots_per_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
         Stamper stamper(tree, root_edges, children, interrupt);
         for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r));
     });

@@ -27,7 +27,8 @@ private:
         const auto n = static_cast<std::size_t>(n_);
         if (t_.level.size() != n || t_.kappa.size() != n || t_.component.size() != n || t_.bag_ptr.size() != n + 1)
             return "the arrays parent, level, kappa, component and bag_ptr disagree about the number of nodes";
-        if (t_.edge_index.size() != 2 * t_.edge_type.size()) return "edge_index and edge_type disagree about the number of edges";
+        if (t_.edge_index.size() != 2 * t_.edge_type.size())
+            return "edge_index and edge_type disagree about the number of edges";
         if (t_.bag_ptr[0] != 0 || t_.bag_ptr[n_] != static_cast<std::int64_t>(t_.bag_nodes.size()))
             return "bag_ptr does not span bag_nodes";
         for (std::int64_t i = 0; i < n_; ++i)
@@ -39,9 +40,12 @@ private:
         children_.assign(n_, 0);
         for (std::int64_t i = 0; i < n_; ++i) {
             const std::int64_t p = t_.parent[i];
-            if (p < -1 || p >= i) return "the parent of node " + text(i) + " is " + text(p) + ", not an earlier node or -1";
-            if (t_.level[i] != (p < 0 ? 0 : t_.level[p] + 1)) return "the level of node " + text(i) + " is not its parent's plus one";
-            if (p >= 0 && t_.component[i] != t_.component[p]) return "node " + text(i) + " is in another component than its parent";
+            if (p < -1 || p >= i)
+                return "the parent of node " + text(i) + " is " + text(p) + ", not an earlier node or -1";
+            if (t_.level[i] != (p < 0 ? 0 : t_.level[p] + 1))
+                return "the level of node " + text(i) + " is not its parent's plus one";
+            if (p >= 0 && t_.component[i] != t_.component[p])
+                return "node " + text(i) + " is in another component than its parent";
             if (p >= 0) ++children_[p];
             (p < 0 ? roots_ : rest_) += 1;
         }
@@ -54,7 +58,8 @@ private:
             if (bag.empty()) return "the bag of node " + text(i) + " is empty";
             for (std::size_t j = 0; j < bag.size(); ++j) {
                 if (bag[j] < 0 || bag[j] >= g_.num_nodes())
-                    return "the bag of node " + text(i) + " holds " + text(bag[j]) + ", but the graph's nodes are 0 to " + text(g_.num_nodes() - 1);
+                    return "the bag of node " + text(i) + " holds " + text(bag[j]) +
+                           ", but the graph's nodes are 0 to " + text(g_.num_nodes() - 1);
                 if (j > 0 && bag[j] <= bag[j - 1]) return "the bag of node " + text(i) + " is not sorted";
             }
             const std::int64_t p = t_.parent[i];
@@ -77,20 +82,24 @@ private:
             if (a < 0 || b < 0 || a >= n_ || b >= n_) return "edge " + text(e) + " names a node that is not there";
             switch (t_.edge_type[e]) {
                 case 0:
-                    if (t_.parent[a] >= 0 || t_.parent[b] >= 0) return "edge " + text(e) + " of type 0 does not join two roots";
+                    if (t_.parent[a] >= 0 || t_.parent[b] >= 0)
+                        return "edge " + text(e) + " of type 0 does not join two roots";
                     (a < b ? forward : backward).push_back({std::min(a, b), std::max(a, b)});
                     break;
                 case 1:
-                    if (t_.parent[a] != b || up[a]++) return "edge " + text(e) + " of type 1 is not the one from a child to its parent";
+                    if (t_.parent[a] != b || up[a]++)
+                        return "edge " + text(e) + " of type 1 is not the one from a child to its parent";
                     break;
                 case 2:
-                    if (t_.parent[b] != a || down[b]++) return "edge " + text(e) + " of type 2 is not the one from a parent to its child";
+                    if (t_.parent[b] != a || down[b]++)
+                        return "edge " + text(e) + " of type 2 is not the one from a parent to its child";
                     break;
                 default: return "edge " + text(e) + " has type " + text(t_.edge_type[e]) + ", not 0, 1 or 2";
             }
         }
         for (std::int64_t i = 0; i < n_; ++i)
-            if (t_.parent[i] >= 0 && !(up[i] && down[i])) return "node " + text(i) + " is not joined to its parent both ways";
+            if (t_.parent[i] >= 0 && !(up[i] && down[i]))
+                return "node " + text(i) + " is not joined to its parent both ways";
         std::sort(forward.begin(), forward.end());
         std::sort(backward.begin(), backward.end());
         if (forward != backward) return "a root-root edge is stored one way only";
@@ -115,19 +124,21 @@ private:
         if (auto why = first_violation(g_, td)) return "the root bags are no tree decomposition: " + *why;
         for (auto [a, b] : td.edges) {
             const auto x = td.view().bag(a), y = td.view().bag(b);
-            if (std::includes(x.begin(), x.end(), y.begin(), y.end()) || std::includes(y.begin(), y.end(), x.begin(), x.end()))
+            if (std::includes(x.begin(), x.end(), y.begin(), y.end()) ||
+                std::includes(y.begin(), y.end(), x.begin(), x.end()))
                 return "of root nodes " + text(node[a]) + " and " + text(node[b]) + ", one bag contains the other";
             if (t_.component[node[a]] != t_.component[node[b]])
-                return "root nodes " + text(node[a]) + " and " + text(node[b]) + " are joined but in different components";
+                return "root nodes " + text(node[a]) + " and " + text(node[b]) +
+                       " are joined but in different components";
         }
         const Components components = connected_components(g_);
         if (roots_ - static_cast<std::int64_t>(root_edges_.size()) != components.count())
-            return "the root bags form " + text(roots_ - static_cast<std::int64_t>(root_edges_.size())) + " trees, but the graph has " +
-                   text(components.count()) + " connected components";
+            return "the root bags form " + text(roots_ - static_cast<std::int64_t>(root_edges_.size())) +
+                   " trees, but the graph has " + text(components.count()) + " connected components";
         for (std::int64_t i = 0; i < n_; ++i)
             if (t_.component[i] != components.label[t_.bag(i)[0]])
-                return "node " + text(i) + " is in component " + text(t_.component[i]) + ", but its bag is in component " +
-                       text(components.label[t_.bag(i)[0]]);
+                return "node " + text(i) + " is in component " + text(t_.component[i]) +
+                       ", but its bag is in component " + text(components.label[t_.bag(i)[0]]);
         return std::nullopt;
     }
 
@@ -135,11 +146,14 @@ private:
         std::vector<char> seen(g_.num_nodes(), 0);
         for (std::int64_t i = 0; i < n_; ++i) {
             const bool leaf = t_.kappa[i] >= 0;
-            if (t_.kappa[i] < -1) return "the kappa of node " + text(i) + " is " + text(t_.kappa[i]) + ", neither a graph node nor -1";
-            if (leaf != (children_[i] == 0)) return "node " + text(i) + (leaf ? " is a leaf with children" : " has neither children nor a kappa");
+            if (t_.kappa[i] < -1)
+                return "the kappa of node " + text(i) + " is " + text(t_.kappa[i]) + ", neither a graph node nor -1";
+            if (leaf != (children_[i] == 0))
+                return "node " + text(i) + (leaf ? " is a leaf with children" : " has neither children nor a kappa");
             if (!leaf) continue;
             if (t_.parent[i] < 0) return "leaf " + text(i) + " has no parent";
-            if (t_.bag(i).size() != 1 || t_.bag(i)[0] != t_.kappa[i]) return "the bag of leaf " + text(i) + " is not its kappa alone";
+            if (t_.bag(i).size() != 1 || t_.bag(i)[0] != t_.kappa[i])
+                return "the bag of leaf " + text(i) + " is not its kappa alone";
             seen[t_.kappa[i]] = 1;
         }
         for (Vertex v = 0; v < g_.num_nodes(); ++v)
@@ -147,8 +161,9 @@ private:
         return std::nullopt;
     }
 
-    /// The children of every inner node are the bags of a tree decomposition of its graph: they cover its vertices and edges, and
-    /// a maximum spanning forest of their intersections weighs Σ|Bᵢ| − |∪Bᵢ|. They are leaves exactly if the graph is complete.
+    /// The children of every inner node are the bags of a tree decomposition of its graph: they cover its vertices and
+    /// edges, and a maximum spanning forest of their intersections weighs Σ|Bᵢ| − |∪Bᵢ|. They are leaves exactly if the
+    /// graph is complete.
     Why nesting() {
         std::vector<std::int64_t> ptr(n_ + 1, 0);
         for (std::int64_t i = 0; i < n_; ++i) ptr[i + 1] = ptr[i] + children_[i];
@@ -166,12 +181,15 @@ private:
         std::vector<std::array<std::int64_t, 2>> pairs;
         for (std::size_t a = 0; a < bag.size(); ++a)
             for (std::size_t b = a + 1; b < bag.size(); ++b)
-                if (g_.has_edge(static_cast<Vertex>(bag[a]), static_cast<Vertex>(bag[b]))) pairs.push_back({bag[a], bag[b]});
+                if (g_.has_edge(static_cast<Vertex>(bag[a]), static_cast<Vertex>(bag[b])))
+                    pairs.push_back({bag[a], bag[b]});
         const bool complete = pairs.size() == bag.size() * (bag.size() - 1) / 2;
-        const auto leaves = std::count_if(children.begin(), children.end(), [&](std::int64_t c) { return t_.kappa[c] >= 0; });
+        const auto leaves =
+            std::count_if(children.begin(), children.end(), [&](std::int64_t c) { return t_.kappa[c] >= 0; });
         if (complete != (leaves == static_cast<std::int64_t>(children.size())))
-            return "the graph of node " + text(i) + (complete ? " is complete, but not all of its children are leaves"
-                                                               : " is not complete, but its children are leaves");
+            return "the graph of node " + text(i) +
+                   (complete ? " is complete, but not all of its children are leaves"
+                             : " is not complete, but its children are leaves");
         std::vector<std::int64_t> covered;
         std::int64_t weight = 0;
         for (std::int64_t c : children) {
@@ -181,7 +199,9 @@ private:
         std::sort(covered.begin(), covered.end());
         covered.erase(std::unique(covered.begin(), covered.end()), covered.end());
         if (covered.size() != bag.size()) return "the children of node " + text(i) + " do not cover its bag";
-        if (complete) return covered.size() == children.size() ? Why{} : Why{"node " + text(i) + " has two leaves of one graph node"};
+        if (complete)
+            return covered.size() == children.size() ? Why{}
+                                                     : Why{"node " + text(i) + " has two leaves of one graph node"};
         for (auto [u, v] : pairs)
             if (std::none_of(children.begin(), children.end(), [&, u = u, v = v](std::int64_t c) {
                     const auto b = t_.bag(c);
@@ -191,10 +211,12 @@ private:
         for (std::int64_t a : children)
             for (std::int64_t b : children)
                 if (a != b && std::includes(t_.bag(a).begin(), t_.bag(a).end(), t_.bag(b).begin(), t_.bag(b).end()))
-                    return "of the children of node " + text(i) + ", the bag of " + text(a) + " contains that of " + text(b);
+                    return "of the children of node " + text(i) + ", the bag of " + text(a) + " contains that of " +
+                           text(b);
         weight -= static_cast<std::int64_t>(bag.size());
         if (const std::int64_t most = spanning_weight(children); most != weight)
-            return "the children of node " + text(i) + " are no tree decomposition: their intersections span " + text(most) + ", not " + text(weight);
+            return "the children of node " + text(i) + " are no tree decomposition: their intersections span " +
+                   text(most) + ", not " + text(weight);
         return std::nullopt;
     }
 
@@ -232,10 +254,12 @@ private:
         for (std::int64_t i = 0; i < n_; ++i)
             if (t_.parent[i] < 0) width = std::max(width, static_cast<std::int64_t>(t_.bag(i).size()));
         for (std::int64_t i = 0; i < n_; ++i)
-            if (t_.parent[i] >= 0 && children_[i] > width) return "node " + text(i) + " has more children than the treewidth plus one";
+            if (t_.parent[i] >= 0 && children_[i] > width)
+                return "node " + text(i) + " has more children than the treewidth plus one";
         double bound = 1;
         for (std::int64_t i = 0; i < width; ++i) bound *= static_cast<double>(width);
-        if (static_cast<double>(n_) > static_cast<double>(g_.num_nodes()) * (1 + bound)) return "the tree is larger than the paper's bound";
+        if (static_cast<double>(n_) > static_cast<double>(g_.num_nodes()) * (1 + bound))
+            return "the tree is larger than the paper's bound";
         return std::nullopt;
     }
 
@@ -248,18 +272,20 @@ private:
 
 }  // namespace
 
-std::optional<std::string> first_violation(GraphView graph, const HTreeView& tree) { return Checker(graph, tree).run(); }
+std::optional<std::string> first_violation(GraphView graph, const HTreeView& tree) {
+    return Checker(graph, tree).run();
+}
 
 std::vector<std::int64_t> diameters(const HTreeView& t) {
     const std::int64_t n = t.num_nodes(), m = t.num_edges();
-    // The arrays may come from a file: whatever is used as an index is looked at first.
+    // The arrays may come from a file: whatever is used as an index is checked first.
     if (static_cast<std::int64_t>(t.component.size()) != n || static_cast<std::int64_t>(t.edge_index.size()) != 2 * m)
         throw InputError("Expected an H-tree; got arrays of different lengths.");
     std::int64_t components = 0;
     for (std::int64_t i = 0; i < n; ++i) {
         if (t.parent[i] < -1 || t.parent[i] >= i || t.component[i] < 0 || t.component[i] >= n)
-            throw InputError("Expected an H-tree; got parent " + text(t.parent[i]) + " and component " + text(t.component[i]) +
-                             " at node " + text(i) + ".");
+            throw InputError("Expected an H-tree; got parent " + text(t.parent[i]) + " and component " +
+                             text(t.component[i]) + " at node " + text(i) + ".");
         components = std::max(components, t.component[i] + 1);
     }
     for (std::int64_t e = 0; e < m; ++e)

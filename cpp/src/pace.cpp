@@ -11,8 +11,6 @@
 namespace neuraltrees {
 namespace {
 
-constexpr std::int64_t max_nodes = 1 << 30;
-
 /// Walks a text line by line and a line word by word.
 class Lines {
 public:
@@ -50,16 +48,22 @@ public:
         if (w.empty()) return std::nullopt;
         std::int64_t value = 0;
         const auto [end, error] = std::from_chars(w.data(), w.data() + w.size(), value);
-        if (error != std::errc{} || end != w.data() + w.size()) fail("expected " + std::string(what) + ", got '" + shown(w) + "'");
+        if (error != std::errc{} || end != w.data() + w.size())
+            fail("expected " + std::string(what) + ", got '" + shown(w) + "'");
         return value;
     }
-    std::int64_t number(std::string_view what, std::int64_t low, std::int64_t high) {
+    /// `if_larger` ends the message about a value above `high`.
+    std::int64_t number(std::string_view what, std::int64_t low, std::int64_t high, const char* if_larger = "") {
         const auto value = maybe_number(what);
         if (!value) fail("expected " + std::string(what) + ", got the end of the line");
         if (*value < low || *value > high)
-            fail("expected " + std::string(what) + " between " + std::to_string(low) + " and " + std::to_string(high) + ", got " +
-                 std::to_string(*value));
+            fail("expected " + std::string(what) + " between " + std::to_string(low) + " and " + std::to_string(high) +
+                 ", got " + std::to_string(*value) + (*value > high ? if_larger : ""));
         return *value;
+    }
+    /// How many nodes or bags the header promises.
+    std::int64_t count(std::string_view what) {
+        return number(what, 0, max_graph_nodes, "; split the graph into smaller ones, one file per graph");
     }
     void expect(std::string_view wanted) {
         if (const auto w = word(); w != wanted) fail("expected '" + std::string(wanted) + "', got '" + shown(w) + "'");
@@ -73,7 +77,9 @@ public:
         rest_ = rest;
         return out;
     }
-    [[noreturn]] void fail(const std::string& why) const { throw ParseError("line " + std::to_string(std::max<std::int64_t>(1, number_)) + ": " + why + "."); }
+    [[noreturn]] void fail(const std::string& why) const {
+        throw ParseError("line " + std::to_string(std::max<std::int64_t>(1, number_)) + ": " + why + ".");
+    }
 
 private:
     static std::string shown(std::string_view w) {
@@ -94,7 +100,7 @@ Graph parse_gr(std::string_view text) {
     if (!lines.next()) lines.fail("expected a header 'p tw NODES EDGES', got the end of the file");
     lines.expect("p");
     lines.expect("tw");
-    const std::int64_t nodes = lines.number("the number of nodes", 0, max_nodes);
+    const std::int64_t nodes = lines.count("the number of nodes");
     const std::int64_t edges = lines.number("the number of edges", 0, std::int64_t{1} << 40);
     lines.finish();
     std::vector<std::int64_t> source, target;
@@ -106,7 +112,8 @@ Graph parse_gr(std::string_view text) {
         lines.finish();
     }
     if (static_cast<std::int64_t>(source.size()) != edges)
-        lines.fail("expected " + std::to_string(edges) + " edges as the header says, got " + std::to_string(source.size()));
+        lines.fail("expected " + std::to_string(edges) + " edges as the header says, got " +
+                   std::to_string(source.size()));
     return graph_from_edges(source, target, nodes);
 }
 
@@ -115,9 +122,9 @@ ParsedDecomposition parse_td(std::string_view text) {
     if (!lines.next()) lines.fail("expected a header 's td BAGS MAXBAG NODES', got the end of the file");
     lines.expect("s");
     lines.expect("td");
-    const std::int64_t bags = lines.number("the number of bags", 0, max_nodes);
-    const std::int64_t largest = lines.number("the size of the largest bag", 0, max_nodes);
-    const std::int64_t nodes = lines.number("the number of nodes", 0, max_nodes);
+    const std::int64_t bags = lines.count("the number of bags");
+    const std::int64_t largest = lines.count("the size of the largest bag");
+    const std::int64_t nodes = lines.count("the number of nodes");
     lines.finish();
     // Bags come in any order; a header may promise more than the file holds, so nothing is reserved on its word.
     std::vector<std::vector<Vertex>> bag;
@@ -134,11 +141,13 @@ ParsedDecomposition parse_td(std::string_view text) {
             auto& members = bag.emplace_back();
             while (const auto v = lines.maybe_number("a node")) {
                 if (*v < 1 || *v > nodes)
-                    lines.fail("expected a node between 1 and " + std::to_string(nodes) + ", got " + std::to_string(*v));
+                    lines.fail("expected a node between 1 and " + std::to_string(nodes) + ", got " +
+                               std::to_string(*v));
                 members.push_back(static_cast<Vertex>(*v - 1));
             }
             std::sort(members.begin(), members.end());
-            members.erase(std::unique(members.begin(), members.end()), members.end());  // some public files repeat a node
+            // Some public files repeat a node.
+            members.erase(std::unique(members.begin(), members.end()), members.end());
             if (static_cast<std::int64_t>(members.size()) > largest)
                 lines.fail("expected bags of at most " + std::to_string(largest) + " nodes as the header says, got " +
                            std::to_string(members.size()));

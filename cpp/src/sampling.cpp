@@ -18,8 +18,8 @@ struct Candidate {
     Vertex bag;
 };
 
-/// Candidates by their number of neighbours in the bag, then by the first six bits of their tie-break, the latest first. Entries
-/// are never removed early: who pops one checks whether it still holds.
+/// Candidates by their number of neighbours in the bag, then by the first six bits of their tie-break, then the latest
+/// first. Outdated entries are not removed: the caller of `pop` checks whether an entry is still valid.
 class BucketQueue {
 public:
     void push(std::int32_t count, std::uint32_t tie, Candidate candidate) {
@@ -73,7 +73,7 @@ public:
 private:
     static constexpr std::int32_t joined = -1;
 
-    /// All that is asked about a waiting node, in one cache line.
+    /// All that is needed of a waiting node, in one cache line.
     struct Node {
         std::span<const Vertex> row;
         std::int32_t count = 0;  // neighbours in its best bag; `joined` once it has joined
@@ -113,7 +113,8 @@ private:
         bag_.insert(std::lower_bound(bag_.begin(), bag_.end(), v), v);
     }
 
-    /// Puts v in the place of a member that is not its neighbour if there is any, by hash, and keeps its edges to the others.
+    /// Puts v in the place of a member and keeps the edges of v to the others. The member is chosen by a hash, among
+    /// those that are not neighbours of v if there are any.
     void replace(Vertex v) {
         near_.assign(bag_.size(), 0);
         meet(v, members(), [&](std::size_t i) { near_[i] = 1; });
@@ -138,8 +139,8 @@ private:
         return Members(bag_.size() <= Members::most ? std::span<const Vertex>(bag_) : std::span<const Vertex>());
     }
 
-    /// Calls f(i) for every member i of the bag that is a neighbour of v. A short row is compared with all members at once,
-    /// without a branch; in a long one every member is looked up.
+    /// Calls f(i) for every member i of the bag that is a neighbour of v. Every entry of a short row is compared with
+    /// all members at once, without a branch; in a long row every member is looked up.
     template <typename F>
     void meet(Vertex v, const Members& members, F&& f) const {
         const auto row = node_[v].row;
@@ -153,8 +154,8 @@ private:
             if (std::binary_search(row.begin(), row.end(), bag_[i])) f(i);
     }
 
-    /// Scores the waiting neighbours of v, the newest member, against the bag that it joined. They lie anywhere in memory, so
-    /// all of them are asked for before the first is used.
+    /// Scores the waiting neighbours of v, the newest member, against the bag that it joined. They lie anywhere in
+    /// memory, so all of them are prefetched before the first is used.
     void offer(Vertex v, Vertex bag) {
         const auto row = node_[v].row;
         const Members bag_members = members();

@@ -111,7 +111,7 @@ SmallElimination small_greedy(const SmallGraph& graph, Greedy rule, std::uint64_
         low = std::max(low, std::popcount(e.g.row[chosen]));
         e.eliminate(chosen);
     }
-    if (lower_bound < 0) lower_bound = low;  // all were simplicial: the graph is chordal, its largest clique met
+    if (lower_bound < 0) lower_bound = low;  // all were simplicial: the graph is chordal, and this is its treewidth
     return out;
 }
 
@@ -123,8 +123,7 @@ SmallElimination small_eliminate(const SmallGraph& graph, std::span<const Vertex
         const Mask around = g.row[v];
         out.order[i] = static_cast<std::uint8_t>(v);
         out.higher[v] = around;
-        for (Mask m = around; m; m &= m - 1)
-            g.row[lowest(m)] = (g.row[lowest(m)] | around) & ~bit(lowest(m)) & ~bit(v);
+        for (Mask m = around; m; m &= m - 1) g.row[lowest(m)] = (g.row[lowest(m)] | around) & ~bit(lowest(m)) & ~bit(v);
     }
     return out;
 }

@@ -9,9 +9,9 @@
 
 namespace neuraltrees {
 
-/// Elimination on neighbour lists, with the fill of every vertex kept exact by small updates. Lists keep eliminated
-/// neighbours until half of them are gone, and one hub among the neighbours of a vertex is never scanned, so a star
-/// or a wheel costs linear time.
+/// Elimination on neighbour lists; the fill of every vertex is updated incrementally and stays exact. Lists keep
+/// eliminated neighbours until half of them are gone, and one hub among the neighbours of a vertex is never scanned, so
+/// a star or a wheel costs linear time.
 class SparseElimination {
 public:
     explicit SparseElimination(GraphView graph)

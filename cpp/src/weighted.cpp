@@ -10,7 +10,7 @@
 namespace neuraltrees {
 namespace {
 
-constexpr double steps = 4096;  // scores are compared in fractions of a bit
+constexpr double steps = 4096;  // scores are compared in units of 1/4096 bit
 
 double log_size(SparseElimination& state, std::span<const double> log_states, Vertex v) {
     double size = log_states[v];
@@ -20,8 +20,8 @@ double log_size(SparseElimination& state, std::span<const double> log_states, Ve
 
 }  // namespace
 
-std::vector<Vertex> weighted_order(GraphView graph, std::span<const double> log_states, WeightedGreedy rule, std::uint64_t seed,
-                                   double give_up) {
+std::vector<Vertex> weighted_order(GraphView graph, std::span<const double> log_states, WeightedGreedy rule,
+                                   std::uint64_t seed, double give_up) {
     const Vertex n = graph.num_nodes();
     if (log_states.size() != static_cast<std::size_t>(n)) throw InputError("Expected the states of every node.");
     SparseElimination state(graph);

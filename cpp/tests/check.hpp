@@ -39,6 +39,11 @@ template <typename T>
 concept List = std::ranges::input_range<const T> && !Text<T>;
 template <typename T>
 concept Whole = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char>;
+template <typename T>
+concept Maybe = requires(const T& x) {
+    x.has_value();
+    *x;
+};
 
 template <typename T>
 std::string shown(const T& x) {
@@ -62,7 +67,7 @@ std::string shown(const T& x) {
             out += (count > 1 ? ", " : "") + shown(item);
         }
         return out + "]";
-    } else if constexpr (requires { x.has_value(); *x; }) {
+    } else if constexpr (Maybe<T>) {
         return x.has_value() ? shown(*x) : "nothing";
     } else if constexpr (requires { describe(x); }) {
         return describe(x);

@@ -141,7 +141,7 @@ void fuzz_decompose(Bytes& in) {
     }
 }
 
-/// Bags and edges byte by byte, or a valid decomposition with a few wounds.
+/// Bags and edges byte by byte, or a valid decomposition with a few random errors.
 TreeDecomposition decomposition_of(Bytes& in, const Graph& g) {
     const int n = g.view().num_nodes();
     Bags bags;
@@ -164,7 +164,7 @@ TreeDecomposition decomposition_of(Bytes& in, const Graph& g) {
     }
     TreeDecomposition td = messy_decomposition(g, in.number(2));
     bags = bags_of(td);
-    for (int wounds = in.below(4); wounds > 0 && !bags.empty(); --wounds) {
+    for (int errors = in.below(4); errors > 0 && !bags.empty(); --errors) {
         auto& bag = bags[in.byte() % bags.size()];
         const auto v = static_cast<Vertex>(in.byte() % (n + 1));
         const auto at = std::lower_bound(bag.begin(), bag.end(), v);
@@ -222,7 +222,7 @@ void fuzz_sampling(Bytes& in) {
     build_and_check(sample.subgraph, sample.decomposition, in);
 }
 
-/// The honest memory of a file that promises 2^30 nodes is 16 GiB: not a matter for this test.
+/// A short file may promise max_graph_nodes nodes; their row pointers alone take 16 GiB, too much for this test.
 bool promises_too_much(std::string_view text) {
     std::size_t digits = 0;
     for (std::size_t i = 0; i <= text.size(); ++i) {
@@ -278,7 +278,7 @@ void fuzz_td(Bytes& in) {
     }
 }
 
-/// Arrays that once were an H-tree.
+/// The arrays of an H-tree with random changes.
 void fuzz_arrays(Bytes& in) {
     const Graph g = graph_of(in, 7);
     Interrupt interrupt;
@@ -312,8 +312,8 @@ void fuzz_arrays(Bytes& in) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     Bytes in(data, size);
-    constexpr void (*kinds[])(Bytes&) = {fuzz_gr,            fuzz_td,       fuzz_decompose,
-                                         fuzz_decomposition, fuzz_sampling, fuzz_arrays};
+    constexpr void (*kinds[])(Bytes&) = {fuzz_gr,       fuzz_td,    fuzz_decompose, fuzz_decomposition,
+                                         fuzz_sampling, fuzz_arrays};
     try {
         kinds[in.below(std::size(kinds))](in);
     } catch (const std::exception& error) {

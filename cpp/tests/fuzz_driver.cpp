@@ -51,7 +51,7 @@ void on_signal(int signal) {
 }
 
 void watch() {
-    // A stack of its own, or recursion without end could not be reported.
+    // A signal stack of its own: without it, a stack overflow by infinite recursion could not be reported.
     static std::array<char, 1 << 16> stack;
     stack_t other{};
     other.ss_sp = stack.data();
@@ -87,8 +87,8 @@ std::vector<Input> seeds() {
     };
     // The paper's figure edge by edge, under every kind that begins with a graph.
     for (std::uint8_t kind = 2; kind < kinds; ++kind) {
-        out.push_back({kind, 0, 4, 6, 0, 1, 0, 2, 1, 3, 2, 3, 2, 4, 3, 4,  // the edges
-                       1, 2, 1, 3, 0, 9, 1, 2, 3, 200, 0, 0, 0, 0, 255});
+        out.push_back({kind, 0, 4, 6, 0, 1, 0, 2, 1, 3,   2, 3, 2, 4, 3,  4,  // the edges
+                       1,    2, 1, 3, 0, 9, 1, 2, 3, 200, 0, 0, 0, 0, 255});
         for (std::uint8_t n : {9, 30, 64, 65, 100})
             for (std::uint8_t density : {10, 60, 200})
                 out.push_back({kind, 1, n, density, 0, n, 3, 2, 1, 4, 200, 0, 1, 3, 2, 255});
@@ -107,8 +107,10 @@ Input random_input(neuraltrees::Rng& rng) {
 }
 
 void mutate(Input& input, const std::vector<Input>& pool, neuraltrees::Rng& rng) {
-    static constexpr std::string_view words[] = {"p tw ", "s td ", "b 1 ", "c ", "\n", " ", "\t", "\r\n", "0", "1",
-                                                 "-1", "b", "2147483648", "99999999999999999999", "1 2\n"};
+    static constexpr std::string_view words[] = {
+        "p tw ", "s td ", "b 1 ", "c ", "\n", " ",          "\t",
+        "\r\n",  "0",     "1",    "-1", "b",  "2147483648", "99999999999999999999",
+        "1 2\n"};
     auto place = [&](std::size_t end) { return static_cast<std::size_t>(rng.below(static_cast<int>(end))); };
     auto gap = [&] { return input.begin() + static_cast<std::ptrdiff_t>(1 + place(input.size())); };
     switch (rng.below(7)) {

@@ -143,7 +143,7 @@ inline std::vector<Vertex> greedy_order(GraphView g, Greedy rule, std::uint64_t 
     };
     bool on_words = false;
     for (int left = n; left > 0; --left) {
-        // Moving to bitset rows scores all vertices anew, and happens once the lists are half as long as the rows.
+        // Moving to bitset rows scores all vertices anew, and happens once the lists take as much memory as the rows.
         std::int64_t entries = 0;
         for (Vertex v = 0; v < n && !on_words; ++v)
             if (alive[v]) entries += static_cast<std::int64_t>(around(v).size());

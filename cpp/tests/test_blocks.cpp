@@ -40,9 +40,8 @@ TEST(a_flood_finds_components_and_their_borders) {
     VertexSet<1> rest = VertexSet<1>::first(5);
     rest.erase(2);
     std::vector<std::vector<std::uint64_t>> found;
-    bits.for_each_component(rest, [&](const auto& part, const auto& border) {
-        found.push_back({part.word[0], border.word[0]});
-    });
+    bits.for_each_component(
+        rest, [&](const auto& part, const auto& border) { found.push_back({part.word[0], border.word[0]}); });
     CHECK_EQ(found, (std::vector<std::vector<std::uint64_t>>{{0b00011, 0b00100}, {0b11000, 0b00100}}));
 }
 
@@ -132,7 +131,7 @@ TEST(a_search_that_ran_out_of_time_can_go_on) {
     CHECK(no.explore(clock) == BlockSearch<1>::Answer::no);
     CHECK(yes.explore(clock) == BlockSearch<1>::Answer::yes);
     CHECK(width_of_order(g, yes.order()) <= 4);
-    // However often it was stopped, it has forgotten nothing.
+    // However often it is stopped, it continues where it was.
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         const Graph r = random_connected(11, 0.25, seed);
         const check::Note note(r);

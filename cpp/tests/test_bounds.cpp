@@ -16,9 +16,9 @@ TEST(bounds_of_well_known_graphs) {
     CHECK_EQ(minor_min_degree(complete(7)), 6);
     CHECK_EQ(minor_min_degree(wheel(7)), 3);
     CHECK_EQ(minor_min_degree(complete_bipartite(3, 3)), 3);
-    CHECK_EQ(minor_min_degree(petersen()), 4);      // more than its degeneracy, 3
+    CHECK_EQ(minor_min_degree(petersen()), 4);  // more than its degeneracy, 3
     CHECK_EQ(minor_min_degree(cocktail_party(8)), 6);
-    CHECK_EQ(minor_min_degree(grid(8, 8)), 4);      // 3 if it contracted into any neighbour
+    CHECK_EQ(minor_min_degree(grid(8, 8)), 4);  // 3 if it contracted into any neighbour
     CHECK_EQ(minor_min_degree(disjoint_union({path(4), complete(4), cycle(5)})), 3);
 }
 

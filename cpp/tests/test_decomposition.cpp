@@ -81,7 +81,7 @@ TEST(violations_are_found_exactly_where_the_definition_is_broken) {
         const Graph g = random_graph(1 + rng.below(7), 0.15 * rng.below(6), seed);
         TreeDecomposition td = messy_decomposition(g, seed);
         Bags bags = bags_of(td);
-        // Two in three get a small wound, which may or may not matter.
+        // Two in three get a small random change, which may or may not make them invalid.
         auto below = [&](std::size_t n) { return static_cast<Vertex>(rng.below(static_cast<int>(n))); };
         const Vertex bag = below(bags.size());
         switch (rng.below(6)) {
@@ -117,11 +117,11 @@ TEST(the_normal_form_is_recognised) {
         return is_normalised(g, td);
     };
     CHECK(normal({{0, 2}, {1, 3}}, {}));
-    CHECK(!normal({{1, 3}, {0, 2}}, {}));            // components out of order
-    CHECK(!normal({{0, 2}, {1, 3}}, {{0, 1}}));      // one tree for two components
-    CHECK(!normal({{0, 1, 2, 3}}, {}));              // one bag for two components
-    CHECK(!normal({{0, 2}, {0}, {1, 3}}, {{0, 1}})); // a bag inside another
-    CHECK(!normal({{0, 2}, {1, 3}, {}}, {}));        // an empty bag
+    CHECK(!normal({{1, 3}, {0, 2}}, {}));             // components out of order
+    CHECK(!normal({{0, 2}, {1, 3}}, {{0, 1}}));       // one tree for two components
+    CHECK(!normal({{0, 1, 2, 3}}, {}));               // one bag for two components
+    CHECK(!normal({{0, 2}, {0}, {1, 3}}, {{0, 1}}));  // a bag inside another
+    CHECK(!normal({{0, 2}, {1, 3}, {}}, {}));         // an empty bag
     const Graph p = path(4);
     CHECK(is_normalised(p, decomposition({{1, 2}, {0, 1}, {2, 3}}, {{0, 1}, {2, 0}})));
     CHECK(!is_normalised(p, decomposition({{0, 1}, {2, 3}, {1, 2}}, {{0, 2}, {2, 1}})));  // a child of two earlier bags

@@ -29,7 +29,9 @@ TEST(an_edge_must_name_nodes_of_the_graph) {
     CHECK_THROWS(graph(3, {{-1, 1}}), InputError, "got -1 in edge 0");
     CHECK_THROWS(graph(0, {{0, 0}}), InputError, "got 0");
     CHECK_THROWS(graph(-1, {}), InputError, "got -1");
-    CHECK_THROWS(graph(std::int64_t{1} << 31, {}), InputError, "2^31 - 2 nodes");
+    CHECK_THROWS(graph(max_graph_nodes + 1, {}), InputError,
+                 "Expected at most 2147483646 nodes, which the core numbers in 32 bits; got 2147483647. Number");
+    CHECK_THROWS(graph(std::int64_t{1} << 40, {}), InputError, "got 1099511627776");
     const std::vector<std::int64_t> one{0}, two{0, 1};
     CHECK_THROWS(graph_from_edges(one, two, 2), InputError, "as many sources as targets");
 }

@@ -130,8 +130,7 @@ TEST(dense_graphs_are_eliminated_as_by_recounting) {
 }
 
 TEST(rows_of_more_than_one_word_are_eliminated_as_by_recounting) {
-    for (std::uint64_t seed = 0; seed < 3; ++seed)
-        check_both_bounds(random_graph(135, 0.08, seed), rules[seed], seed);
+    for (std::uint64_t seed = 0; seed < 3; ++seed) check_both_bounds(random_graph(135, 0.08, seed), rules[seed], seed);
 }
 
 TEST(hubs_do_not_cost_quadratic_time) {
@@ -169,8 +168,8 @@ TEST(a_reduction_is_safe_and_complete) {
     for (std::uint64_t seed = 0; seed < 250; ++seed) {
         Rng rng(seed);
         const int n = 3 + rng.below(8);
-        const Graph g = seed % 2 ? random_graph(n, 0.1 + 0.1 * rng.below(8), seed)
-                                 : partial_k_tree(n, 1 + rng.below(4), 0.8, seed);
+        const Graph g =
+            seed % 2 ? random_graph(n, 0.1 + 0.1 * rng.below(8), seed) : partial_k_tree(n, 1 + rng.below(4), 0.8, seed);
         const check::Note note(g);
         const int bound = minor_min_degree(g), exact = oracle::treewidth(g);
         const Reduction r = reduce_safely(g, bound);

@@ -36,7 +36,7 @@ TreeDecomposition one_bag(int n) {
 
 TreeDecomposition paper_decomposition() { return decomposition({{0, 1, 2}, {1, 2, 3}, {2, 3, 4}}, {{0, 1}, {1, 2}}); }
 
-/// The tree as Algorithm 1 writes it: one line (parent, level, kappa, bag) a node.
+/// The tree as Algorithm 1 writes it: one line (parent, level, kappa, bag) per node.
 struct Line {
     std::int64_t parent, level, kappa;
     std::vector<Vertex> bag;
@@ -149,8 +149,8 @@ void add_bag(std::vector<Line>& lines, std::int64_t parent, const std::vector<Ve
     for (Vertex v : bag) lines.push_back({node, level + 1, v, {v}});
 }
 
-constexpr Ints Arrays::*all_arrays[] = {&Arrays::parent,  &Arrays::level,     &Arrays::kappa,      &Arrays::component,
-                                        &Arrays::bag_ptr, &Arrays::bag_nodes, &Arrays::edge_index, &Arrays::edge_type};
+constexpr Ints Arrays::* all_arrays[] = {&Arrays::parent,  &Arrays::level,     &Arrays::kappa,      &Arrays::component,
+                                         &Arrays::bag_ptr, &Arrays::bag_nodes, &Arrays::edge_index, &Arrays::edge_type};
 
 /// The longest shortest path of every tree, from all nodes.
 Ints slow_diameters(const HTreeView& t) {
@@ -513,7 +513,7 @@ TEST(no_single_entry_of_a_tree_can_be_changed) {
     for (const Graph& g : {paper_graph(), disjoint_union({path(3), complete(3), graph(1, {})}), cycle(5)}) {
         Arrays arrays(build(g));
         const auto nodes = static_cast<std::int64_t>(arrays.parent.size());
-        for (Ints Arrays::*array : all_arrays)
+        for (Ints Arrays::* array : all_arrays)
             for (std::size_t i = 0; i < (arrays.*array).size(); ++i) {
                 const std::int64_t before = (arrays.*array)[i];
                 for (std::int64_t value = -2; value <= nodes + 1; ++value) {
@@ -530,7 +530,7 @@ TEST(no_single_entry_of_a_tree_can_be_changed) {
 }
 
 TEST(trees_from_anywhere_are_judged_without_harm) {
-    // Several wounds at once, arrays of wrong lengths among them: whatever the verdict, nothing may break.
+    // Several changes at once, arrays of wrong lengths among them: whatever the answer, nothing may crash.
     for (std::uint64_t seed = 0; seed < 3000; ++seed) {
         Rng rng(seed);
         const Graph g = random_graph(1 + rng.below(6), 0.5, seed % 20);

@@ -79,6 +79,19 @@ TEST(a_broken_decomposition_file_is_named_with_its_line) {
                  "expected 1073741824 bags as the header says, got 1.");
 }
 
+TEST(files_have_the_limit_of_graphs) {
+    // The header is within the limit, and the file ends before a graph of that size is made.
+    CHECK_THROWS(parse_gr("p tw 2147483646 1\n"), ParseError, "expected 1 edges as the header says, got 0.");
+    CHECK_THROWS(parse_gr("p tw 2147483647 1\n"), ParseError,
+                 "line 1: expected the number of nodes between 0 and 2147483646, got 2147483647; split the graph");
+    const auto [td, nodes] = parse_td("s td 1 1 2147483646\nb 1 2147483646\n");
+    CHECK_EQ(nodes, max_graph_nodes);
+    CHECK_EQ(bags_of(td), (Bags{{2147483645}}));
+    CHECK_THROWS(parse_td("s td 2147483646 1 1\n"), ParseError, "expected 2147483646 bags as the header says, got 0.");
+    for (const char* header : {"s td 2147483647 1 1\n", "s td 1 2147483647 1\n", "s td 1 1 2147483647\n"})
+        CHECK_THROWS(parse_td(header), ParseError, "between 0 and 2147483646, got 2147483647; split the graph");
+}
+
 TEST(a_strange_word_is_shortened_and_kept_printable) {
     CHECK_THROWS(parse_gr("p tw \x01\xff 1\n"), ParseError, std::string("got '") + "??" + "'.");
     CHECK_THROWS(parse_gr("p " + std::string(50, 'x')), ParseError, "got '" + std::string(20, 'x') + "...'.");

@@ -108,8 +108,8 @@ TEST(the_number_of_threads_changes_no_array) {
             CHECK_EQ(td.edges, plain.edges);
             CHECK_EQ(td.lower_bound, plain.lower_bound);
             const HTree other = build_htree(g, plain, options, interrupt);
-            for (Buffer HTree::*array : {&HTree::parent, &HTree::level, &HTree::kappa, &HTree::component,
-                                         &HTree::bag_ptr, &HTree::bag_nodes, &HTree::edge_index, &HTree::edge_type})
+            for (Buffer HTree::* array : {&HTree::parent, &HTree::level, &HTree::kappa, &HTree::component,
+                                          &HTree::bag_ptr, &HTree::bag_nodes, &HTree::edge_index, &HTree::edge_type})
                 CHECK(std::ranges::equal((other.*array).view(), (tree.*array).view()));
         }
     }

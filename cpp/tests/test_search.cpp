@@ -22,12 +22,18 @@ struct Named {
 };
 
 std::vector<Named> named_graphs() {
-    return {{"one node", graph(1, {}), 0},  {"path", path(9), 1},
-            {"cycle", cycle(9), 2},         {"K6", complete(6), 5},
-            {"K33", complete_bipartite(3, 3), 3}, {"cube", hypercube(3), 3},
-            {"octahedron", cocktail_party(6), 4}, {"Petersen", petersen(), 4},
-            {"4x4 grid", grid(4, 4), 4},    {"5x6 grid", grid(5, 6), 5},
-            {"Heawood", heawood(), 5},      {"Moebius-Kantor", lcf(16, {5, -5}), 5},
+    return {{"one node", graph(1, {}), 0},
+            {"path", path(9), 1},
+            {"cycle", cycle(9), 2},
+            {"K6", complete(6), 5},
+            {"K33", complete_bipartite(3, 3), 3},
+            {"cube", hypercube(3), 3},
+            {"octahedron", cocktail_party(6), 4},
+            {"Petersen", petersen(), 4},
+            {"4x4 grid", grid(4, 4), 4},
+            {"5x6 grid", grid(5, 6), 5},
+            {"Heawood", heawood(), 5},
+            {"Moebius-Kantor", lcf(16, {5, -5}), 5},
             {"Pappus", lcf(18, {5, 7, -7, 7, -7, -5}), 6},
             {"Desargues", lcf(20, {5, -5, 9, -9}), 6},
             {"McGee", mcgee(), 7}};

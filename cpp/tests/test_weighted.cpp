@@ -51,5 +51,6 @@ TEST(weighted_order_gives_up_on_a_bag_that_is_too_large) {
 }
 
 TEST(weighted_order_wants_the_states_of_every_node) {
-    CHECK_THROWS(weighted_order(complete(3), std::vector<double>{1.0}, by_fill, 0), InputError, "Expected the states of every node.");
+    CHECK_THROWS(weighted_order(complete(3), std::vector<double>{1.0}, by_fill, 0), InputError,
+                 "Expected the states of every node.");
 }

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     EdgeIndex: TypeAlias = torch.Tensor | npt.ArrayLike
 
-MAX_NODES = 2**31 - 2
-
 Int32: TypeAlias = npt.NDArray[np.int32]
 Int64: TypeAlias = npt.NDArray[np.int64]
 
@@ -265,8 +263,11 @@ def check_num_nodes(num_nodes: int) -> int:
     """A number of nodes that the core can hold: it numbers them in 32 bits."""
     if isinstance(num_nodes, bool) or not isinstance(num_nodes, int | np.integer) or num_nodes < 0:
         raise InputError(f"Expected num_nodes as an integer of at least 0; got {num_nodes!r}.")
-    if num_nodes > MAX_NODES:
-        raise InputError(f"Expected between 0 and 2^31 - 2 nodes; got {num_nodes}.")
+    if num_nodes > native.MAX_GRAPH_NODES:
+        raise InputError(
+            f"Expected at most {native.MAX_GRAPH_NODES} nodes, which the core numbers in 32 bits; got {num_nodes}. "
+            "Number the nodes 0, 1, 2, … without gaps, or split the graph."
+        )
     return int(num_nodes)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import neuraltrees as nt
+from neuraltrees._core import native
 
 SUFFIXES = pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
 
@@ -76,9 +77,9 @@ BAD_GR: dict[str, tuple[str | bytes, int | str, str]] = {
     "no header": ("c\n1 2\n", 2, "expected 'p', got '1'"),
     "a td file": ("s td 1 1 1\nb 1 1\n", 1, "expected 'p', got 's'"),
     "another problem": ("p cep 2 1\n1 2\n", 1, "expected 'tw', got 'cep'"),
-    "negative nodes": ("p tw -2 1\n", 1, "expected the number of nodes between 0 and 1073741824, got -2"),
+    "negative nodes": ("p tw -2 1\n", 1, "expected the number of nodes between 0 and 2147483646, got -2"),
     "negative edges": ("p tw 2 -1\n", 1, "expected the number of edges between 0 and .*, got -1"),
-    "too many nodes": ("p tw 99999999999 0\n", 1, "expected the number of nodes .*, got 99999999999"),
+    "too many nodes": ("p tw 99999999999 0\n", 1, "expected the number of nodes .*, got 99999999999; split .*"),
     "short header": ("p tw 2\n1 2\n", 1, "expected the number of edges, got the end of the line"),
     "long header": ("p tw 2 1 7\n1 2\n", 1, "expected the end of the line, got '7'"),
     "words in the header": ("p tw two 1\n1 2\n", 1, "expected the number of nodes, got 'two'"),
@@ -141,6 +142,20 @@ def test_bad_td(tmp_path: Path, text: str | bytes, line: int | str, phrase: str)
     path = write(tmp_path / "graph.td", text)
     with pytest.raises(nt.ParseError, match=rf"graph\.td: line {line}: {phrase}\."):
         nt.TreeDecomposition.read_td(path)
+
+
+def test_files_have_the_limit_of_graphs(tmp_path: Path) -> None:
+    """No graph of that size is made here: the headers promise more than the files hold."""
+    limit = native.MAX_GRAPH_NODES
+    with pytest.raises(nt.ParseError, match="expected 1 edges as the header says, got 0"):
+        nt.Graph.read_gr(write(tmp_path / "graph.gr", f"p tw {limit} 1\n"))
+    with pytest.raises(nt.ParseError, match=rf"line 1: expected .* {limit}, got {limit + 1}; split the graph"):
+        nt.Graph.read_gr(write(tmp_path / "graph.gr", f"p tw {limit + 1} 1\n"))
+    td = nt.TreeDecomposition.read_td(write(tmp_path / "graph.td", f"s td 1 1 {limit}\nb 1 {limit}\n"))
+    assert (td.num_nodes, td.bags) == (limit, [(limit - 1,)])
+    for header in (f"1 1 {limit + 1}", f"1 {limit + 1} 1", f"{limit + 1} 1 1"):
+        with pytest.raises(nt.ParseError, match=rf"line 1: expected .* {limit}, got {limit + 1}; split the graph"):
+            nt.TreeDecomposition.read_td(write(tmp_path / "graph.td", f"s td {header}\n"))
 
 
 def test_bag_given_twice(tmp_path: Path) -> None:

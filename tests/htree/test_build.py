@@ -221,22 +221,25 @@ def test_given_decomposition_of_another_graph_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("graph", "bags", "edges"),
+    ("graph", "bags", "edges", "roots", "joined"),
     [
-        (nx.path_graph(3), [(0, 1), (1,), (1, 2)], [(0, 1), (1, 2)]),
-        (nx.empty_graph(2), [(0,), (1,)], [(0, 1)]),
+        (nx.path_graph(3), [(0, 1), (1,), (1, 2)], [(0, 1), (1, 2)], [[0, 1], [1, 2]], [[[0, 1], [1, 2]]]),
+        (nx.empty_graph(2), [(0,), (1,)], [(0, 1)], [[0], [1]], []),
+        (nx.Graph([(0, 1), (2, 3)]), [(0, 1, 2, 3)], [], [[0, 1], [2, 3]], []),
     ],
-    ids=["a bag in another", "two components in one tree"],
+    ids=["a bag in another", "two components in one tree", "two components in one bag"],
 )
-def test_decomposition_that_is_no_root_forest_is_mended_or_refused(
-    graph: nx.Graph, bags: list[tuple[int, ...]], edges: list[tuple[int, int]]
+def test_given_decomposition_is_merged_and_cut_into_roots(
+    graph: nx.Graph,
+    bags: list[tuple[int, ...]],
+    edges: list[tuple[int, int]],
+    roots: list[list[int]],
+    joined: list[list[list[int]]],
 ) -> None:
-    """Both are tree decompositions by the definition, but not the roots of an H-tree as they are."""
+    """All are tree decompositions by the definition, but not the roots of an H-tree as they are."""
     given = nt.TreeDecomposition(bags, np.array(edges), num_nodes=len(graph))
-    try:
-        ht = nt.build_htree(to_graph(graph), decomposition=given)
-    except nt.InvalidDecompositionError:
-        return
+    ht = nt.build_htree(to_graph(graph), decomposition=given)
+    assert (root_bags(ht), root_edges(ht)) == (roots, joined)
     check(ht, graph)
 
 

@@ -13,24 +13,26 @@
 
 namespace neuraltrees {
 
-/// What hangs below a bag, up to the names of its vertices: leaves if G[B] is complete, else the plans of the bags of its
-/// decomposition. Bags with equal graphs share one plan, so a plan is built once and stamped as often as it occurs.
+/// The subtree below a bag, with vertices given by their positions in the bag: leaves if G[B] is complete, else the
+/// plans of the bags of its decomposition. Bags with equal graphs share one plan, so a plan is built once and copied
+/// into the tree as often as it occurs.
 struct BagPlan {
     struct Child {
         const BagPlan* plan;
         std::vector<Vertex> members;  // positions in the parent's bag, sorted
     };
-    std::vector<Child> children;  // empty: complete, one leaf a vertex
-    std::int64_t nodes = 0;       // tree nodes, the bag itself included
+    std::vector<Child> children;  // empty: complete, one leaf per vertex
+    std::int64_t nodes = 0;       // tree nodes, including the bag itself
     std::int64_t entries = 0;     // sum of their bag sizes
 };
 
-/// Makes plans, remembering those of bags of at most 64 vertices by their adjacency. One per thread, and kept for the next
-/// tree that is built with the same options: the graphs of a dataset share most of their small bags.
+/// Makes plans, remembering those of bags of at most 64 vertices by their adjacency. One per thread, and kept for the
+/// next tree that is built with the same options: the graphs of a dataset share most of their small bags.
 class BagPlanner {
 public:
-    /// A planner for these options that nobody uses, from an earlier build if there is one.
-    static std::unique_ptr<BagPlanner> borrow(const DecomposeOptions& options, std::int64_t max_nodes, Interrupt& interrupt);
+    /// An idle planner for these options, with the plans of earlier builds if there is one; else a new planner.
+    static std::unique_ptr<BagPlanner> borrow(const DecomposeOptions& options, std::int64_t max_nodes,
+                                              Interrupt& interrupt);
     static void give_back(std::unique_ptr<BagPlanner> planner);
 
     const BagPlan* plan(const SmallGraph& graph);
@@ -50,7 +52,8 @@ private:
 
     explicit BagPlanner(const DecomposeOptions& options) : options_(options) {}
     bool serves(const DecomposeOptions& options) const {
-        return options_.method == options.method && options_.seed == options.seed && options_.restarts == options.restarts;
+        return options_.method == options.method && options_.seed == options.seed &&
+               options_.restarts == options.restarts;
     }
 
     static Key key_of(const SmallGraph& graph);

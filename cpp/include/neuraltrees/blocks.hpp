@@ -10,7 +10,7 @@
 
 namespace neuraltrees {
 
-/// The graph as bitset rows, with the few questions the search asks of it.
+/// The graph as bitset rows, with the operations that the search needs.
 template <std::size_t W>
 struct BitGraph {
     using Set = VertexSet<W>;
@@ -46,17 +46,20 @@ struct BitGraph {
     }
 };
 
-/// Is there a tree decomposition of width at most k? Bouchitté and Todinca: some optimal one has only potential maximal
-/// cliques as bags. A component C of G - K with N(C) ⊂ K is *feasible* if G[N[C]] has such a decomposition with a bag that
-/// holds N(C). A bag K whose components are feasible but for one, D, and others that border only on N(D), makes the side of
-/// N(D) that holds the rest of K feasible; a bag of which all are answers yes. Bags come from two sources, in any mixture:
+/// Decides whether there is a tree decomposition of width at most k. By Bouchitté and Todinca, some optimal
+/// decomposition has only potential maximal cliques as bags. A component C of G - K with N(C) ⊂ K is *feasible* if
+/// G[N[C]] has a decomposition of width at most k with a bag that contains N(C).
+///
+/// Let K be a bag, and D a component of G - K, the *outlet*. If every other component of G - K is feasible or has its
+/// border inside N(D), then the component of G - N(D) that contains K - N(D) is feasible. If all components of G - K
+/// are feasible, the answer is yes. Bags come from two sources, in any mixture:
 ///
 /// - `offer`: bags of triangulations found by a heuristic; the search then recombines the best parts of all of them;
-/// - `explore`: Tamaki's positive-instance-driven enumeration, which is exhaustive. Take a bag K with outlet D and a vertex
-///   v ∈ K - N(D). Every other member of K is joined to v or shares with it the border of a feasible component. With A the
-///   union of the feasible components that v borders, K = N(A) ∪ (N(v) - A), or K = N[v] if there is none. So it suffices to
-///   combine feasible components that share a border vertex. And since some bag leaves only components of at most n/2
-///   vertices, larger ones are never needed.
+/// - `explore`: Tamaki's positive-instance-driven enumeration, which is exhaustive. Take a bag K with outlet D and a
+///   vertex v ∈ K - N(D). Every other member of K is a neighbour of v or shares with it the border of a feasible
+///   component. With A the union of the feasible components that have v on their border, K = N(A) ∪ (N(v) - A), or K =
+///   N[v] if there is none. So it suffices to combine feasible components that share a border vertex. And since some
+///   bag leaves only components of at most n/2 vertices, larger ones are never needed.
 template <std::size_t W>
 class BlockSearch {
 public:
@@ -124,7 +127,7 @@ public:
         return solved() ? Answer::yes : Answer::no;
     }
 
-    /// Vertices so that eliminating them in this order has width at most k; only once solved.
+    /// An elimination order of width at most k; only once solved.
     std::vector<Vertex> order() const {
         std::vector<Vertex> reversed;
         Set placed;
@@ -145,18 +148,19 @@ private:
 
     struct Block {
         Set part, border;
-        std::int32_t bag = -1;  // a bag that makes it feasible
-        std::vector<std::int32_t> waiting;
+        std::int32_t bag = -1;              // a bag that makes it feasible
+        std::vector<std::int32_t> waiting;  // bags that have it as an open part
     };
     struct Bag {
         Set nodes;
         std::vector<std::int32_t> parts;
-        std::int32_t open;
+        std::int32_t open;  // parts that are not known to be feasible
     };
     struct Union {
         Set inner, border, common;  // A, N(A), and the vertices on the border of every part of A
     };
 
+    /// Is every pair in the bag an edge, or inside the border of one component of the rest?
     bool cliquish(const Set& bag) const {
         bool good = true;
         bag.for_each([&](Vertex v) {
@@ -176,13 +180,14 @@ private:
         return it->second;
     }
 
+    /// Checks whether a bag whose components were counted anew answers yes or makes another component feasible.
     void settle(std::int32_t id) {
         if (solved()) return;
         if (bags_[id].open == 0) {
             root_ = id;
             return;
         }
-        // The outlet is the open component whose border holds the borders of all other open ones: those lie beyond it.
+        // The outlet: the open component whose border contains the borders of all other open ones, which lie beyond it.
         std::int32_t outlet = -1;
         int widest = -1;
         for (std::int32_t block : bags_[id].parts)

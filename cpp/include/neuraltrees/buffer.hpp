@@ -6,8 +6,9 @@
 
 namespace neuraltrees {
 
-/// An array that is written once, in full, by its maker: no zeros first. The first touch of fresh pages is what writing a tree
-/// costs most, so large arrays ask for large pages, and the memory of small ones is kept for the next tree.
+/// An array that its creator writes once, in full; it is not filled with zeros first. Most of the cost of writing a
+/// tree is the first access to newly mapped pages, so large arrays ask for huge pages, and the memory of small ones is
+/// kept for the next tree.
 struct Buffer {
     struct Free {
         void operator()(std::int64_t* p) const;

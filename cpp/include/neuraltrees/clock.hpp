@@ -6,16 +6,17 @@
 
 namespace neuraltrees {
 
-/// What an anytime search tells its caller a few times a second; returning false asks it to stop.
+/// Called by an anytime search a few times per second; returning false asks it to stop.
 using Report = std::function<bool(int lower_bound, int width)>;
 
-/// A deadline that also listens to the caller.
+/// A deadline that also reports progress to the caller, who may ask to stop.
 class Clock {
 public:
     using Time = std::chrono::steady_clock;
 
     explicit Clock(double seconds, const Report* report = nullptr)
-        : end_(Time::now() + std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(std::min(seconds, 1e8)))),
+        : end_(Time::now() +
+               std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(std::min(seconds, 1e8)))),
           report_(report), next_report_(Time::now()) {}
 
     bool stop() {
@@ -28,7 +29,8 @@ public:
     }
     double left() const { return std::chrono::duration<double>(end_ - Time::now()).count(); }
 
-    /// A clock for a part of the work: it ends no later than this one, and passes its caller's wish to stop on.
+    /// A clock for a part of the work: it ends no later than this one and reports to the same caller. Pass it to
+    /// `rejoin` afterwards, so that a request to stop reaches this clock too.
     Clock part(double seconds) {
         Clock clock(std::min(seconds, left()), report_);
         clock.lower_bound = lower_bound;

@@ -49,13 +49,16 @@ private:
         for (const Set& bag : pool_) solver.offer(bag);
         switch (solver.explore(clock_)) {
             case Solver::Answer::yes: adopt(solver.order()); return true;
-            case Solver::Answer::no: clock_.lower_bound = std::max(clock_.lower_bound, ++best_.lower_bound); return true;
+            case Solver::Answer::no:
+                clock_.lower_bound = std::max(clock_.lower_bound, ++best_.lower_bound);
+                return true;
             case Solver::Answer::unknown: return false;
         }
         return false;
     }
 
-    /// Looks for a decomposition narrower than the best, by turns of sampling and of enumeration. False if time ran out.
+    /// Looks for a decomposition narrower than the best, alternating between sampling and enumeration. False if time
+    /// ran out.
     bool descend() {
         Solver solver(bits_, best_.width - 1);
         const int width = best_.width;
@@ -80,7 +83,7 @@ private:
         return true;
     }
 
-    /// Powers from 0 to 2, each a quarter apart, 1 most often.
+    /// A power from 0 to 2 for fill_per_degree; 1 is drawn most often.
     static double power(std::uint64_t draw) {
         constexpr double powers[] = {1, 0, 1, 0.5, 1.5, 1, 2, 0.75, 1.25};
         return powers[draw % std::size(powers)];
@@ -89,7 +92,9 @@ private:
     /// One random greedy order, made a minimal triangulation, whose maximal cliques join the pool.
     void sample(Solver* solver) {
         const std::uint64_t draw = samples_++;
-        const Greedy rule = draw == 0 ? Greedy::min_fill() : draw % 8 == 7 ? Greedy::min_degree() : Greedy::fill_per_degree(power(draw));
+        const Greedy rule = draw == 0       ? Greedy::min_fill()
+                            : draw % 8 == 7 ? Greedy::min_degree()
+                                            : Greedy::fill_per_degree(power(draw));
         const std::uint64_t seed = draw == 0 ? seed_ : mix(seed_ + 1, draw);
         triangulate(greedy_order(graph_, rule, seed, best_.lower_bound));
         std::vector<Vertex> order = perfect_order();
@@ -102,8 +107,8 @@ private:
         }
     }
 
-    /// LB-Triang (Berry et al. 2006): within the fill of the order, a minimal triangulation. Each vertex in turn makes the
-    /// borders of the components beyond its neighbourhood complete.
+    /// LB-Triang (Berry et al. 2006): a minimal triangulation, whose fill is part of the fill of the order. Each
+    /// vertex, in the given order, makes the borders of the components outside its closed neighbourhood complete.
     void triangulate(const std::vector<Vertex>& order) {
         chordal_ = bits_.row;
         for (Vertex v : order) {

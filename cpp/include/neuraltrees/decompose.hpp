@@ -21,11 +21,12 @@ struct DecomposeOptions {
     Report report = {};
 };
 
-/// Decomposes every connected component by the method. The greedy ones run up to `restarts` times, the first time plainly, and
-/// stop early at the lower bound; `exact` and `best` improve on min_fill until the proof is complete or time is up.
+/// Decomposes every connected component by the method. The greedy methods run up to `restarts` times, the first time by
+/// their plain rule, and stop early at the lower bound; `exact` and `best` improve on min_fill until the proof is
+/// complete or time is up.
 TreeDecomposition decompose(GraphView graph, const DecomposeOptions& options);
 
-/// The same for a graph of one word a row, which may be disconnected; `exact` and `best` count as min_fill here.
+/// The same for a graph of at most 64 vertices, which may be disconnected; `exact` and `best` count as min_fill here.
 SmallDecomposition decompose_small(const SmallGraph& graph, const DecomposeOptions& options);
 
 }  // namespace neuraltrees

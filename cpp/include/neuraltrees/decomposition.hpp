@@ -43,8 +43,8 @@ struct TreeDecomposition {
     }
 };
 
-/// Eliminates the vertices in the given order and keeps the maximal bags: a clique tree of the filled graph,
-/// one tree a connected component, no bag contained in another, parents before children.
+/// Eliminates the vertices in the given order and keeps the maximal bags: a clique tree of the filled graph, one tree
+/// per connected component, no bag contained in another, parents before children.
 TreeDecomposition decomposition_from_order(GraphView graph, std::span<const Vertex> order);
 
 /// The width that an elimination order gives.
@@ -53,8 +53,8 @@ int width_of_order(GraphView graph, std::span<const Vertex> order);
 /// A sentence about the first property of a tree decomposition that fails and where, or nothing.
 std::optional<std::string> first_violation(GraphView graph, DecompositionView decomposition);
 
-/// Does it have one tree per connected component, in the order of the components, parents before children, and no bag inside
-/// another? Expects a valid decomposition.
+/// Does it have one tree per connected component, in the order of the components, parents before children, and no bag
+/// inside another? Expects a valid decomposition.
 bool is_normalised(GraphView graph, DecompositionView decomposition);
 
 /// The same decomposition in that form; expects a valid one.

@@ -1,12 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 namespace neuraltrees {
 
 using Vertex = std::int32_t;
+
+/// The most nodes of a graph, and bags of a decomposition: one less than the largest Vertex, because their number plus
+/// one, the length of the row pointers, must be a Vertex as well. The only limit; files and Python have the same.
+inline constexpr std::int64_t max_graph_nodes = std::numeric_limits<Vertex>::max() - 1;
 
 /// An undirected simple graph seen through its compressed rows; neighbours are sorted.
 struct GraphView {

@@ -10,8 +10,8 @@
 
 namespace neuraltrees {
 
-/// What a greedy elimination compares: the degree, or fill / degree^power. Power 0 is min-fill; larger powers are narrower
-/// where min-fill is misled by low degrees, and wider elsewhere.
+/// The score of a greedy elimination: the degree, or fill / degree^power. Power 0 is min-fill; larger powers are
+/// narrower where min-fill is misled by low degrees, and wider elsewhere.
 struct Greedy {
     bool by_fill = true;
     double power = 0;
@@ -34,15 +34,16 @@ inline std::uint32_t tie_break(std::uint64_t seed, Vertex v) {
                      : static_cast<std::uint32_t>(mix(seed, static_cast<std::uint64_t>(v)) >> 32);
 }
 
-/// An elimination order that always takes the vertex of the least greedy score, after the vertices that can be eliminated safely: simplicial ones (islets and twigs among them), and almost simplicial
-/// ones (series among them) of degree at most `lower_bound` or the width reached so far.
+/// An elimination order that takes vertices that are safe to eliminate first, and else the vertex with the least greedy
+/// score. Safe are simplicial vertices (all of degree 0 and 1 among them), and almost simplicial ones (all of degree 2
+/// among them) of degree at most `lower_bound` or the width reached so far.
 ///
-/// Starts on sparse sets and moves to bitset rows when the rest of the graph is dense.
-/// Returns an empty order once a vertex of more than `give_up` neighbours would have to go.
+/// Starts on sparse sets and moves to bitset rows when the rest of the graph is dense. Returns an empty order once a
+/// vertex of more than `give_up` neighbours would have to be eliminated.
 std::vector<Vertex> greedy_order(GraphView graph, Greedy rule, std::uint64_t seed, int lower_bound,
                                  int give_up = std::numeric_limits<int>::max());
 
-/// The safe part alone: the vertices it eliminates, in order, with the bound that they prove.
+/// The safe eliminations alone: the vertices eliminated, in order, with the lower bound that they prove.
 struct Reduction {
     std::vector<Vertex> eliminated;
     int lower_bound;

@@ -14,9 +14,9 @@
 
 namespace neuraltrees {
 
-/// The H-tree (or the forest of them) as flat arrays. Component by component; in each the root bags first, then what hangs
-/// from every root in preorder, so that a parent always comes before its children. Edges: root-root pairs, then child→parent of
-/// all nodes that have one, then parent→child of the same nodes.
+/// The H-tree (or the forest of them) as flat arrays. Component by component; in each the root bags first, then the
+/// nodes below every root in preorder, so that a parent always comes before its children. Edges: root-root pairs, then
+/// child→parent of all nodes that have one, then parent→child of the same nodes.
 struct HTree {
     Buffer parent, level, kappa, component, bag_ptr, bag_nodes;
     Buffer edge_index;  // 2 × E, sources then targets
@@ -24,22 +24,25 @@ struct HTree {
 };
 
 struct HTreeOptions {
-    DecomposeOptions nested;  ///< how the graphs of the bags are decomposed; `nested.threads` serves the whole construction
+    /// How the graphs of the bags are decomposed; `nested.threads` serves the whole construction.
+    DecomposeOptions nested;
     std::int64_t max_nodes = 50'000'000;
 };
 
-/// Hangs the decompositions of G[B] below every bag B, again and again, down to single vertices (Algorithm 1 of the paper).
-/// The decomposition must be valid and normalised. Throws TreeTooLargeError, before the arrays are allocated, if the tree
-/// would have more than `max_nodes` nodes.
+/// Builds the H-tree (Algorithm 1 of the paper): every bag B gets the bags of a decomposition of G[B] as children,
+/// recursively, down to single vertices. The decomposition must be valid and normalised. Throws TreeTooLargeError,
+/// before the arrays are allocated, if the tree would have more than `max_nodes` nodes.
 HTree build_htree(GraphView graph, DecompositionView decomposition, const HTreeOptions& options, Interrupt& interrupt);
 
-/// The arrays of an H-tree that may come from anywhere.
+/// The arrays of an H-tree from any source; they may be invalid.
 struct HTreeView {
     std::span<const std::int64_t> parent, level, kappa, component, bag_ptr, bag_nodes, edge_index, edge_type;
 
     std::int64_t num_nodes() const { return static_cast<std::int64_t>(parent.size()); }
     std::int64_t num_edges() const { return static_cast<std::int64_t>(edge_type.size()); }
-    std::span<const std::int64_t> bag(std::int64_t i) const { return bag_nodes.subspan(bag_ptr[i], bag_ptr[i + 1] - bag_ptr[i]); }
+    std::span<const std::int64_t> bag(std::int64_t i) const {
+        return bag_nodes.subspan(bag_ptr[i], bag_ptr[i + 1] - bag_ptr[i]);
+    }
 };
 
 /// A sentence about the first invariant that the arrays break as an H-tree of the graph, or nothing.

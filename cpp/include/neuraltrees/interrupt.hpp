@@ -9,8 +9,8 @@ namespace neuraltrees {
 
 struct Interrupted {};
 
-/// Lets long work on several threads be stopped from outside: only the thread that made it asks, all threads obey. It can
-/// wait between questions, for an answer may cost time (Python's interpreter lock).
+/// Lets work on several threads be stopped from outside: the thread that created it asks whether to stop, and all
+/// threads stop after a yes. It waits `pause` between questions, since asking may be slow (Python's interpreter lock).
 class Interrupt {
 public:
     explicit Interrupt(std::function<bool()> asked = {}, std::chrono::milliseconds pause = {})

@@ -11,7 +11,7 @@
 
 namespace neuraltrees {
 
-/// Up to 16 vertices, compared with one vertex at once and without a branch.
+/// Up to 16 vertices, all of which are compared with a given vertex at once, without a branch.
 class Members {
 public:
     static constexpr std::size_t most = 16;
@@ -27,7 +27,8 @@ public:
         const __m128i wanted = _mm_set1_epi32(v);
         for (std::size_t q = 0; q < quads_; ++q) {
             const __m128i four = _mm_load_si128(reinterpret_cast<const __m128i*>(member_.data() + 4 * q));
-            met |= static_cast<std::uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(four, wanted)))) << 4 * q;
+            met |= static_cast<std::uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(four, wanted))))
+                   << 4 * q;
         }
 #else
         for (std::size_t i = 0; i < 4 * quads_; ++i) met |= std::uint32_t{member_[i] == v} << i;

@@ -9,7 +9,7 @@
 
 namespace neuraltrees {
 
-/// Reads the PACE graph format: `p tw n m`, one 1-based edge a line, `c` comments. Throws ParseError with the line.
+/// Reads the PACE graph format: `p tw n m`, one 1-based edge per line, `c` comments. Throws ParseError with the line.
 Graph parse_gr(std::string_view text);
 
 /// Reads the PACE decomposition format: `s td bags maxbag n`, `b i v…` for every bag, then the tree's edges.

@@ -21,7 +21,8 @@ void parallel_chunks(std::int64_t count, std::int64_t chunk, int threads, Work&&
     std::mutex guard;
     auto loop = [&](int worker) {
         try {
-            for (std::int64_t c = next++; c < chunks; c = next++) work(c * chunk, std::min(count, (c + 1) * chunk), worker);
+            for (std::int64_t c = next++; c < chunks; c = next++)
+                work(c * chunk, std::min(count, (c + 1) * chunk), worker);
         } catch (...) {
             next = chunks;
             const std::lock_guard lock(guard);

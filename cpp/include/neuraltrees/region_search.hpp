@@ -6,11 +6,12 @@
 
 namespace neuraltrees {
 
-/// For a connected graph too large for CoreSearch: takes a connected region of bags around a widest bag, triangulates the
-/// graph of that region anew (its own edges, with the borders to the outside made complete) and keeps what is narrower.
+/// For a connected graph too large for CoreSearch: takes a connected region of bags around a widest bag, triangulates
+/// the graph of that region anew (its own edges, with the borders to the outside made complete) and keeps what is
+/// narrower.
 SearchResult search_regions(GraphView graph, int lower_bound, std::uint64_t seed, Clock& clock);
 
-/// CoreSearch with the narrowest words that hold the graph; at most 1024 vertices.
+/// CoreSearch with the smallest bitsets that hold the graph; at most max_core vertices.
 SearchResult search_core(GraphView graph, int lower_bound, Goal goal, std::uint64_t seed, Clock& clock);
 inline constexpr Vertex max_core = 1024;
 

@@ -20,8 +20,9 @@ enum class Goal {
     descent,  ///< lower the width as far as the time allows
 };
 
-/// Searches a connected graph: safe reductions first, then on each component of what is left random triangulations whose
-/// potential maximal cliques are recombined, and exhaustive enumeration. A rest too large for that is improved region by region.
+/// Searches a connected graph: safe reductions first. On each component of the rest, random triangulations whose
+/// potential maximal cliques are recombined, and exhaustive enumeration. A component too large for that is improved
+/// region by region.
 SearchResult search(GraphView graph, Goal goal, std::uint64_t seed, Clock& clock);
 
 }  // namespace neuraltrees

@@ -9,7 +9,7 @@
 
 namespace neuraltrees {
 
-/// A graph of at most 64 vertices, one machine word a row.
+/// A graph of at most 64 vertices, one machine word per row.
 struct SmallGraph {
     static constexpr int max_nodes = 64;
     int n = 0;
@@ -18,7 +18,8 @@ struct SmallGraph {
     std::uint64_t all() const { return n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
 };
 
-/// The maximal bags of a decomposition in one word each; a parent's number is smaller, -1 for the root of a tree.
+/// The maximal bags of a decomposition, one word each. The parent of a bag has a smaller number; -1 for the root of a
+/// tree.
 struct SmallDecomposition {
     int count = 0;
     int lower_bound = -1;
@@ -26,7 +27,7 @@ struct SmallDecomposition {
     std::array<std::int8_t, SmallGraph::max_nodes> parent;
 };
 
-/// The order in which a vertex leaves, and its neighbours at that moment.
+/// An elimination order, and for every vertex its neighbours when it is eliminated.
 struct SmallElimination {
     std::array<std::uint8_t, SmallGraph::max_nodes> order;
     std::array<std::uint64_t, SmallGraph::max_nodes> higher;
@@ -34,7 +35,7 @@ struct SmallElimination {
 
 int minor_min_degree(const SmallGraph& graph);
 
-/// Greedy elimination; a negative lower bound is found when it is needed, and stored.
+/// Greedy elimination. A negative `lower_bound` is computed when it is first needed, and stored.
 SmallElimination small_greedy(const SmallGraph& graph, Greedy rule, std::uint64_t seed, int& lower_bound);
 
 SmallElimination small_eliminate(const SmallGraph& graph, std::span<const Vertex> order);

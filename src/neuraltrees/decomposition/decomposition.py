@@ -14,7 +14,7 @@ import numpy.typing as npt
 from neuraltrees._core import native
 from neuraltrees.errors import InputError, InvalidDecompositionError, ParseError
 from neuraltrees.files import PathLike, read_whole, write_whole
-from neuraltrees.graph import MAX_NODES, Int32, Int64, check_num_nodes, node_list
+from neuraltrees.graph import Int32, Int64, check_num_nodes, node_list
 
 if TYPE_CHECKING:
     from neuraltrees.graph import Graph
@@ -92,8 +92,11 @@ class TreeDecomposition:
             if bag.size and not np.issubdtype(bag.dtype, np.integer):
                 raise InputError(f"Expected bags of integers; got {bag.dtype} in bag {i}.")
         highest = max((int(bag[-1]) for bag in listed if bag.size), default=-1)
-        if highest >= MAX_NODES:
-            raise InputError(f"Expected node ids below 2^31 - 2; got {highest}.")
+        if highest >= native.MAX_GRAPH_NODES:
+            raise InputError(
+                f"Expected node ids below {native.MAX_GRAPH_NODES}, which the core numbers in 32 bits; got {highest}. "
+                "Number the nodes 0, 1, 2, … without gaps, or split the graph."
+            )
         count = highest + 1 if num_nodes is None else int(num_nodes)
         for i, bag in enumerate(listed):
             if bag.size and (bag[0] < 0 or bag[-1] >= count):
