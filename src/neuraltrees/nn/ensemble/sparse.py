@@ -25,12 +25,14 @@ class Coefficients:
 
     def __matmul__(self, other: Coefficients) -> Coefficients:
         """The product of two maps: first the other, then this one."""
-        left, right = (
-            csr_array((c.value.double().numpy(), (c.row.numpy(), c.col.numpy())), shape=c.shape) for c in (self, other)
-        )
-        product = (left @ right).tocoo()
+        product = (self._rows() @ other._rows()).tocoo()
         row, col = (torch.from_numpy(index.astype(np.int64)) for index in product.coords)
         return Coefficients(row, col, torch.from_numpy(product.data), (self.shape[0], other.shape[1]))
+
+    def _rows(self) -> csr_array:
+        used = self.value != 0  # an entry of zero may stand in a column that is not there
+        row, col, value = (each[used].numpy() for each in (self.row, self.col, self.value.double()))
+        return csr_array((value, (row, col)), shape=self.shape)
 
     def __add__(self, other: Coefficients) -> Coefficients:
         """The sum of two maps between the same states."""
