@@ -46,10 +46,14 @@ def moved(value: T, device: torch.device) -> T:
     if isinstance(value, Tensor):
         found = value.to(device)
     elif is_dataclass(value) and not isinstance(value, type):
-        changed = {each.name: moved(getattr(value, each.name), device) for each in fields(value)}
-        found = replace(value, **changed)
+        parts = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        changed = {name: moved(part, device) for name, part in parts.items()}
+        if any(changed[name] is not part for name, part in parts.items()):
+            found = replace(value, **changed)
     elif isinstance(value, tuple | list):
-        found = type(value)(moved(each, device) for each in value)
+        items = [moved(each, device) for each in value]
+        if any(new is not old for new, old in zip(items, value, strict=True)):
+            found = type(value)(items)
     elif isinstance(value, dict):
         found = {key: moved(each, device) for key, each in value.items()}
     else:
