@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from neuraltrees.tuning.search import finished_search
 from neuraltrees.tuning.store import Results
 from neuraltrees.tuning.trials import Trial, Tuned
 from neuraltrees.tuning.tune import has_trials, stored_grid, tune
+from neuraltrees.tuning.workers import Failure, Job
 from tests.training.tasks import small_runs, small_task
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -290,15 +292,16 @@ def test_a_tuning_that_was_killed_goes_on(tmp_path: Path, unbroken: Tuned, monke
     assert trained == SIZE - 1 - 4
 
 
-def test_an_error_in_a_worker_reaches_the_caller(tmp_path: Path) -> None:
-    task = small_task()
-    graphs = [graph.clone() for graph in task.graphs]
+def test_bad_input_that_a_trial_meets_is_named(tmp_path: Path) -> None:
+    graphs = [graph.clone() for graph in small_task().graphs]
     graphs[0].y[0] = 2  # a label that no other node of its type has
-    labels = {"first": ("no", "yes", "rare"), "other": ("none", "one", "both")}
-    split = next(run.split for run in small_runs(task, list(range(100))) if bool(run.split.test[0]))
+    task = Task(graphs, {"first": ("no", "yes", "rare"), "other": ("none", "one", "both")})
+    runs = [run for run in small_runs(task, list(range(100))) if bool(run.split.test[0])][:1]
     with pytest.raises(InputError, match=r"^The trial layers 1 failed: Expected a training node .* Finished trials"):
-        tune(Task(graphs, labels), [Run(0, split)], NETWORK, TRAINING, Grid(layers=(1,)), folder=tmp_path, workers=2)
-    assert workers_of(os.getpid()) == []
+        tune(task, runs, NETWORK, TRAINING, Grid(layers=(1,)), folder=tmp_path)
+    failure = Job(task, runs, NETWORK, TRAINING).attempt(Point(layers=1))
+    assert isinstance(failure, Failure) and failure.of_input
+    assert pickle.loads(pickle.dumps(failure)) == failure, "as it comes from a worker"
 
 
 def other(**changes: Any) -> dict[str, Any]:
