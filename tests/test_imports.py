@@ -19,6 +19,7 @@ PACKAGE = Path(nt.__file__).parent
 ORDER = [
     "version",
     "errors",
+    "extras",
     "lazy",
     "files",
     "checks",

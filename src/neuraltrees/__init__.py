@@ -10,6 +10,7 @@ from neuraltrees.errors import ApproximationError as ApproximationError
 from neuraltrees.errors import InputError as InputError
 from neuraltrees.errors import InvalidDecompositionError as InvalidDecompositionError
 from neuraltrees.errors import InvalidHTreeError as InvalidHTreeError
+from neuraltrees.errors import MissingExtraError as MissingExtraError
 from neuraltrees.errors import ModelTooLargeError as ModelTooLargeError
 from neuraltrees.errors import NativeCoreError as NativeCoreError
 from neuraltrees.errors import NeuralTreesError as NeuralTreesError
@@ -129,6 +130,7 @@ __all__ = [
     "InvalidHTreeError",
     "ModelTooLargeError",
     "NativeCoreError",
+    "MissingExtraError",
     "NeuralTreesError",
     "ParseError",
     "TreeDecomposition",

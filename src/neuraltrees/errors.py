@@ -65,3 +65,7 @@ class ZeroProbabilityError(InputError):
 
 class NativeCoreError(NeuralTreesError, ImportError):
     """The compiled core is needed and was not built."""
+
+
+class MissingExtraError(NeuralTreesError, ImportError):
+    """An optional dependency is needed and not installed; the message says how to install it."""

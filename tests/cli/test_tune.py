@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,9 @@ import typer
 from neuraltrees.cli.tune import tune_command
 from neuraltrees.errors import InputError
 from neuraltrees.training.config import load_config
+from neuraltrees.tuning.grid import PAPER_STAGES, Grid
+from neuraltrees.tuning.search import finished_search
+from neuraltrees.tuning.store import Results
 
 app = typer.Typer()
 app.command()(tune_command)
@@ -35,20 +37,14 @@ def test_tune_writes_what_train_takes(config: Path, tmp_path: Path, capsys: pyte
     out = tmp_path / "tuning"
     options = ["--config", config, "--epochs", 2, "--runs", 2, "--seed", 5, "--model", "gnn", "--out", out]
     output = run(capsys, *options, *NARROW)
-    result = json.loads((out / "tuning.json").read_text())
-    assert len(result["trials"]) == 4 + 2
-    assert result["grid"] == {
-        "layers": [1, 2],
-        "hidden": [4],
-        "lr": [0.01, 0.05],
-        "dropout": [0.25, 0.5],
-        "weight_decay": [0.0],
-    }
-    chosen = result["chosen"]
-    last = [trial for trial in result["trials"] if trial["stage"] == 2 and trial["chosen"]]
-    assert [{name: trial[name] for name in chosen} for trial in last] == [chosen]
+    results = Results.read(out / "tuning.json")
+    grid = Grid(layers=(1, 2), hidden=(4,), lr=(0.01, 0.05), dropout=(0.25, 0.5), weight_decay=(0.0,))
+    assert len(results.records) == 4 + 2
+    assert Grid(**results.subject["grid"]) == grid
+    chosen = finished_search(results, grid, PAPER_STAGES).best.point
     best = load_config(out / "best.yaml")
     assert best == load_config(config, {"epochs": 2, "runs": 2, "seed": 5, "model": "gnn", **chosen})
+    assert load_config(out / "config.yaml") == load_config(config, {"epochs": 2, "runs": 2, "seed": 5, "model": "gnn"})
     assert (out / "tuning.svg").read_text().lstrip().startswith("<?xml")
     lines = output.splitlines()
     assert lines[0].startswith("gnn + gcn on synthetic: validation accuracy ")
@@ -57,7 +53,7 @@ def test_tune_writes_what_train_takes(config: Path, tmp_path: Path, capsys: pyte
     assert all(str(out / name) in output for name in ("tuning.json", "tuning.svg", "best.yaml"))
 
 
-def test_a_study_is_continued_only_on_request(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trials_are_continued_only_on_request(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "tuning"
     first = run(capsys, "--config", config, "--epochs", 1, "--out", out, "--resume", *NARROW)
     kept = (out / "tuning.json").read_bytes()
@@ -65,13 +61,29 @@ def test_a_study_is_continued_only_on_request(config: Path, tmp_path: Path, caps
         run(capsys, "--config", config, "--epochs", 1, "--out", out, *NARROW)
     assert run(capsys, "--out", out, "--resume") == first, "what is not said again is as it was"
     assert (out / "tuning.json").read_bytes() == kept
-    with pytest.raises(InputError, match=r"another network.conv \(gcn there, gin here\), grid.hidden \(\[4\] there"):
+    with pytest.raises(
+        InputError, match=r'another network.conv \("gcn" there, "gin" here\), grid.hidden \(\[4\] there'
+    ):
         run(capsys, "--out", out, "--resume", "--conv", "gin", "--hidden", "4,8")
+
+
+def test_any_hyper_parameter(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "tuning"
+    options = ["--config", config, "--epochs", 1, "--model", "gnn", "--out", out, *NARROW]
+    output = run(capsys, *options, "--vary", "conv=gcn,sage", "--vary", "every-class=false")
+    records = Results.read(out / "tuning.json").records
+    assert {record["name"]["conv"] for record in records} == {"gcn", "sage"}
+    assert {record["name"]["every_class"] for record in records} == {False}
+    assert "every_class" in output.splitlines()[1]
+    assert run(capsys, "--out", out, "--resume") == output
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--vary", "heads"], "Expected --vary as NAME=X,X, such as heads=2,4; got 'heads'."),
+        (["--vary", "heads=x"], "Expected heads to be an integer; got 'x'."),
+        (["--vary", "colour=1"], "Expected a hyper-parameter out of"),
         (["--layers", "2,x"], "Expected --layers as whole numbers with commas between; got '2,x'."),
         (["--weight-decay", "much"], "Expected --weight-decay as numbers with commas between; got 'much'."),
         (["--hidden", "0"], "Expected hidden to be at least 1; got 0."),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import networkx as nx
 import pytest
 import torch
 
+from neuraltrees.errors import InputError
 from neuraltrees.experiments import expressivity
 from neuraltrees.experiments.experiment import Scale
 from neuraltrees.experiments.expressivity import Setting
 from neuraltrees.experiments.marginal_problems import FAMILIES, Problem, partial_k_tree, total_variation
+from neuraltrees.experiments.page import markdown
+from neuraltrees.tuning.store import Results
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -66,10 +68,20 @@ def test_the_experiment_measures_picks_up_and_draws(tmp_path: Path, monkeypatch:
     path, told = tmp_path / "expressivity.json", list[str]()
     scale = Scale(quick=True, epochs=2)
     results = expressivity.measure(scale, path, told.append)
-    assert len(results["points"]) == len(told) == len(list(expressivity.settings(scale)))
-    assert {point["setting"]["sweep"] for point in results["points"]} == {"families", "samples", "parameters", "graphs"}
+    assert len(results.records) == len(told) == len(list(expressivity.settings(scale)))
+    assert {record["name"]["sweep"] for record in results.records} == {"families", "samples", "parameters", "graphs"}
     monkeypatch.setattr(expressivity, "learn", lambda *arguments: pytest.fail("done again"))
-    assert expressivity.measure(scale, path, told.append) == json.loads(path.read_text())
-    lines = expressivity.show(results, tmp_path)
-    assert any(line.startswith("| new potentials | cycle | 2 | 3 |") for line in lines)
+    assert expressivity.measure(scale, path, told.append) == results == Results.read(path)
+    with pytest.raises(InputError, match=r"another steps \(2 there, 3 here\)"):
+        expressivity.measure(Scale(quick=True, epochs=3), path, told.append)
+    page = markdown(expressivity.EXPERIMENT.show(results, tmp_path))
+    assert "\n| new potentials | cycle | 2 | 3 |" in page
     assert (tmp_path / "expressivity.svg").exists() and (tmp_path / "expressivity.png").exists()
+
+
+def test_a_network_that_diverged_is_shown_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"error": float("nan"), "loopy": 1.0, "uniform": 2.0, "parameters": 9, "treewidth": 2, "states": 3}
+    monkeypatch.setattr(expressivity, "learn", lambda *arguments: found | {"seconds": 1.0})
+    results = expressivity.measure(Scale(quick=True), tmp_path / "expressivity.json", lambda line: None)
+    page = markdown(expressivity.EXPERIMENT.show(results, tmp_path))
+    assert "| new potentials | cycle | 2 | 3 | nan | nan | nan | 1.0 | 2.0 | +nan |" in page

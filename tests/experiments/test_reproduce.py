@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import neuraltrees as nt
 from neuraltrees.cli import main
-from neuraltrees.experiments import cells, table1, times
-from neuraltrees.experiments.cells import Cell, accuracies, run_cells
+from neuraltrees.experiments import citation_tuning, citations, hyperparameters, table1, times
+from neuraltrees.experiments.cells import Cell, accuracies, run_cells, trained
 from neuraltrees.experiments.experiment import Scale
+from neuraltrees.experiments.page import Figure, Table, markdown
 from neuraltrees.experiments.registry import EXPERIMENTS
 from neuraltrees.experiments.statistics import mean_std
+from neuraltrees.tuning import record as record_module
+from neuraltrees.tuning.store import Results
 
 SMALL = {"dataset": "synthetic", "scenes": 20, "hidden": 4, "layers": 1, "epochs": 2, "runs": 2, "conv": "gcn"}
 
@@ -33,45 +38,61 @@ def two_cells() -> list[Cell]:
 def test_cells_are_trained_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.json"
     told: list[str] = []
-    run_cells("x", two_cells()[:1], path, "cpu", told.append)
-    first = json.loads(path.read_text())["cells"][0]
+    first = run_cells("x", two_cells()[:1], path, "cpu", told.append).records[0]
     assert [entry["seed"] for entry in first["runs"]] == [0, 1]
     assert first["settings"]["hidden"] == 4 and first["seconds"] >= 0 and "torch" in first["versions"]
-    content = run_cells("x", two_cells(), path, "cpu", told.append)
-    assert content["cells"][0] == first, "the first cell is as it was"
-    assert len(content["cells"]) == 2 and len(told) == 2
-    monkeypatch.setattr(cells, "fit", lambda *arguments: pytest.fail("trained again"))
-    assert run_cells("x", two_cells(), path, "cpu", told.append) == content
-    assert accuracies(content, model="gnn") == [entry["test"] for entry in first["runs"]]
-    with pytest.raises(nt.InputError, match="Expected a cell model mlp in the results of x; got none"):
-        accuracies(content, model="mlp")
+    results = run_cells("x", two_cells(), path, "cpu", told.append)
+    assert results.records[0] == first, "the first cell is as it was"
+    assert len(results.records) == 2 and len(told) == 2
+    monkeypatch.setattr(record_module, "fit", lambda *arguments: pytest.fail("trained again"))
+    assert run_cells("x", two_cells(), path, "cpu", told.append) == results == Results.read(path)
+    assert accuracies(results, model="gnn") == [entry["test"] for entry in first["runs"]]
+    with pytest.raises(nt.InputError, match="Expected model mlp in the results of x; got none"):
+        accuracies(results, model="mlp")
 
 
 def test_other_settings_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     run_cells("x", two_cells()[:1], path, "cpu", lambda line: None)
     before = path.read_bytes()
-    other = [Cell.of({"model": "gnn"}, model="gnn", **(SMALL | {"epochs": 3}))]
-    with pytest.raises(nt.InputError, match=r"to hold model gnn with epochs = 3; got 2. Choose another --out"):
+    other = [Cell.of({"model": "gnn"}, model="gnn", **(SMALL | {"epochs": 3, "hidden": 8}))]
+    message = r"to hold model gnn with the same settings; it has another hidden \(4 there, 8 here\), epochs \(2 there"
+    with pytest.raises(nt.InputError, match=message):
         run_cells("x", other, path, "cpu", lambda line: None)
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('{"cells": [', "Expected results in {path}; got no JSON: "),
-        ('{"experiment": "table1", "cells": []}', "Expected results of x in {path}; got something else."),
-        ("[1, 2]", "Expected results of x in {path}; got something else."),
-    ],
-)
-def test_other_files_are_refused_and_kept(content: str, message: str, tmp_path: Path) -> None:
+def test_settings_younger_than_the_file_had_their_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.json"
-    path.write_text(content)
-    with pytest.raises(nt.InputError) as caught:
-        run_cells("x", two_cells(), path, "cpu", lambda line: None)
-    assert str(caught.value).startswith(message.format(path=path))
-    assert path.read_text() == content
+    run_cells("x", two_cells()[:1], path, "cpu", lambda line: None)
+    content = json.loads(path.read_text())
+    del content["records"][0]["settings"]["residual"]
+    path.write_text(json.dumps(content))
+    monkeypatch.setattr(record_module, "fit", lambda *arguments: pytest.fail("trained again"))
+    run_cells("x", two_cells()[:1], path, "cpu", lambda line: None)
+
+
+@pytest.mark.parametrize("name", ["table1", "training-data"])
+def test_the_results_in_the_repository_are_complete(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = Path(__file__).parents[2] / "docs" / "results" / f"{name}.json"
+    path = Path(shutil.copy(results, tmp_path))
+    monkeypatch.setattr(record_module, "fit", lambda *arguments: pytest.fail("trained again"))
+    assert EXPERIMENTS[name].measure(Scale(), path, lambda line: None) == Results.read(results)
+
+
+def test_the_tuning_in_the_repository_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("hyperparameters", "citation-tuning"):
+        shutil.copy(Path(__file__).parents[2] / "docs" / "results" / f"{name}.json", tmp_path)
+    monkeypatch.setattr(record_module, "fit", lambda *arguments: pytest.fail("trained again"))
+    hyperparameters.measure(Scale(), tmp_path / "hyperparameters.json", lambda line: None)
+    wanted = [(dataset, conv) for dataset in citations.NETWORKS for conv in ("gcn", "gat")]
+    best = citation_tuning.tune(wanted, tmp_path / "citation-tuning.json", Scale(), lambda line: None)
+    used = Results.read(Path(__file__).parents[2] / "docs" / "results" / "citation-data.json")
+    for record in used.records:
+        name, settings = record["name"], record["settings"]
+        model = "gnn" if name["k"] is None else "neural-tree"
+        point = best[name["dataset"], name["conv"], model, citation_tuning.regime(name["nodes"])]
+        assert {key: settings[key] for key in point} == dict(point)
 
 
 def test_a_device_that_is_not_there_is_refused_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,10 +116,41 @@ def test_the_paper_protocol_is_the_default() -> None:
 def test_list_and_unknown_names(capsys: pytest.CaptureFixture[str]) -> None:
     code, output, _ = run(capsys, "--list")
     assert code == 0
-    assert all(name in output for name in EXPERIMENTS)
+    assert [line.split()[0] for line in output.splitlines()] == list(EXPERIMENTS)
     code, _, errors = run(capsys, "table2")
     assert code == 2
     assert "Expected an experiment out of table1, " in errors
+
+
+def test_all_leaves_out_the_very_large_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[str] = []
+    for name, experiment in EXPERIMENTS.items():
+        instead = replace(
+            experiment,
+            measure=lambda scale, path, tell, name=name: measured.append(name) or Results(name),
+            draw=lambda results, folder: [Table(["a"], [["[b]"]]), Figure("Figure", "figure.svg"), "Text."],
+        )
+        monkeypatch.setitem(EXPERIMENTS, name, instead)
+    code, output, errors = run(capsys, "all", "--out", tmp_path)
+    large = [name for name in EXPERIMENTS if "-large" in name]
+    assert code == 0 and len(large) == 6
+    assert measured == [name for name in EXPERIMENTS if name not in large]
+    assert f"Left out, as they take very long: {', '.join(large)}." in errors
+    assert "[b]" in output and "Text." in output
+    assert "|" not in output and "![" not in output, "a table for people, not Markdown"
+    assert "![Figure](figure.svg)" in (tmp_path / "table1.md").read_text()
+
+
+def test_the_summary_is_a_word_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "results").mkdir()
+    shutil.copy(Path(__file__).parents[2] / "docs" / "results" / "table1.json", tmp_path / "results")
+    code, output, _ = run(capsys, "--summary", tmp_path)
+    assert code == 0
+    assert output.startswith(f"Written: {tmp_path / 'results.md'} and its figures in {tmp_path / 'images'}, from 1 exp")
+    code, _, errors = run(capsys, "--summary", tmp_path / "nowhere")
+    assert code == 2 and "Expected a folder that holds results/" in errors
 
 
 @pytest.mark.parametrize("name", ["table1", "training-data", "iterations"])
@@ -109,10 +161,10 @@ def test_a_tiny_version(name: str, tmp_path: Path, data_root: Path, capsys: pyte
     assert "not the paper's protocol" in output
     files = {path.name for path in (tmp_path / "quick").iterdir()}
     assert files == {f"{name}.json", f"{name}.md", f"{name}.svg", f"{name}.png"}
-    content = json.loads((tmp_path / "quick" / f"{name}.json").read_text())
     page = (tmp_path / "quick" / f"{name}.md").read_text()
-    for cell in content["cells"]:
-        assert mean_std([entry["test"] for entry in cell["runs"]]) in page
+    for cell in trained(Results.read(tmp_path / "quick" / f"{name}.json")):
+        shown = mean_std([entry["test"] for entry in cell["runs"]])
+        assert shown in page and shown in output
 
 
 def test_the_second_stage_follows_from_the_first(
@@ -120,12 +172,11 @@ def test_the_second_stage_follows_from_the_first(
 ) -> None:
     small = ("--quick", "--runs", 1, "--epochs", 1, "--data-root", data_root, "--out", tmp_path)
     assert run(capsys, "hyperparameters", *small)[0] == 0
-    content = json.loads((tmp_path / "quick" / "hyperparameters.json").read_text())
+    results = Results.read(tmp_path / "quick" / "hyperparameters.json")
     for model in ("gnn", "neural-tree"):
         stages: dict[int, list[tuple[float, dict[str, float]]]] = {1: [], 2: []}
-        for cell in content["cells"]:
-            if cell["name"]["model"] == model:
-                stages[cell["name"]["stage"]].append((cell["runs"][0]["val"], cell["name"]))
+        for cell in results.find(model=model):
+            stages[cell["name"]["stage"]].append((cell["runs"][0]["val"], cell["name"]))
         assert (len(stages[1]), len(stages[2])) == (8, 4)
         top = max(val for val, _ in stages[1])
         names = ("layers", "hidden", "lr")
@@ -142,7 +193,9 @@ def test_what_is_counted_and_timed(
     assert code == 0
     assert "PubMed" in output
     if name == "dataset-statistics":
-        assert "| Cora | 2,708 (2,708) | 5,278 (5,429) | 7 (7) | 1,433 |" in output
+        assert ["Cora", "2,708", "(2,708)", "5,278", "(5,429)", "7", "(7)", "1,433"] in map(
+            str.split, output.splitlines()
+        )
         assert "treewidth 1 to 13, mean 2.75" in output
 
 
@@ -160,9 +213,10 @@ def test_times_are_kept_for_every_device(tmp_path: Path, data_root: Path, monkey
     for device in ("abacus", "slide rule", "abacus"):
         monkeypatch.setattr(times, "machine", lambda _, device=device: {"device": device})
         results = times.measure_training(Scale(quick=True, data_root=str(data_root)), path, lambda line: None)
-    assert json.loads(path.read_text()) == results
-    assert [point["device"] for point in results["points"]] == ["slide rule", "abacus"]
-    assert all((row["train"], row["test"]) == (2.0, 1.0) for point in results["points"] for row in point["rows"])
-    lines = times.show_training(results, tmp_path)
-    assert sum(line.startswith("| GIN | 2000.0 ms | 2000.0 ms | 1.0 × (4.4 ×) |") for line in lines) == 2
+    assert Results.read(path) == results
+    assert times.devices(results) == ["abacus", "slide rule"]
+    assert len(results.records) == 2 * 8
+    assert all((record["train"], record["test"]) == (2.0, 1.0) for record in results.records)
+    page = markdown(times.TRAINING.show(results, tmp_path))
+    assert page.count("\n| GIN | 2000.0 ms | 2000.0 ms | 1.0 × (4.4 ×) |") == 2
     assert (tmp_path / "train-time.svg").exists()

@@ -296,7 +296,7 @@ def test_other_formats(tmp_path: Path, ending: str, magic: bytes) -> None:
 
 @pytest.mark.parametrize("name", ["figure.gif", "figure", "svg"])
 def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=r"ends in \.svg, \.png, \.pdf \(got .*Change its ending"):
+    with pytest.raises(ValueError, match=r"ends in \.svg, \.png, \.pdf; got .*Change its ending"):
         drawn("golden", path=tmp_path / name)
     assert not list(tmp_path.iterdir())
 

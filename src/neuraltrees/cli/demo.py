@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from neuraltrees.cli.terminal import errors, output, working
+from neuraltrees.extras import require
 from neuraltrees.files import make_folder
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def demo(
     downloaded; the report is one HTML file.
     """
     start = time.perf_counter()
+    for module in ("jinja2", "matplotlib"):  # before the work, not after it
+        require(module, extra="report", what="the report")
     with working("loading"):
         from neuraltrees.experiments.demo import DemoSize, run_demo
         from neuraltrees.experiments.report import write_report

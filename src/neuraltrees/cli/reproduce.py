@@ -1,17 +1,26 @@
-"""neuraltrees reproduce: the tables and figures of the paper, one command each."""
+"""neuraltrees reproduce: the tables and figures of the paper and our own experiments, one command each."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.console import Console
+from rich.table import Table as TerminalTable
+from rich.text import Text
 
 from neuraltrees.cli.terminal import errors, output, working
 from neuraltrees.errors import InputError
-from neuraltrees.files import make_folder, write_whole
+from neuraltrees.files import make_folder
+
+if TYPE_CHECKING:
+    from neuraltrees.experiments.experiment import Experiment, Scale
+    from neuraltrees.experiments.page import Block
+
+PIPED = 200  # columns of a table that goes to a file or another program
 
 
 def reproduce(
@@ -19,7 +28,12 @@ def reproduce(
     list_all: Annotated[bool, typer.Option("--list", help="List the experiments and leave.")] = False,
     runs: Annotated[int | None, typer.Option(min=1, help="Instead of the paper's number.", show_default=False)] = None,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="Instead of the paper's number.", show_default=False)
+        int | None,
+        typer.Option(
+            min=1,
+            help="Instead of the paper's number; steps for expressivity and posterior-gap.",
+            show_default=False,
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version: minutes, not the paper's protocol.")] = False,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
@@ -28,12 +42,21 @@ def reproduce(
     ),
     data_root: Annotated[Path | None, typer.Option(help="The folder of the datasets.", show_default=False)] = None,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes for searches over hyper-parameters.")] = 1,
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DOCS",
+            help="Write DOCS/results.md and its figures from the JSON files in DOCS/results, and leave.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Repeat a table or a figure of the paper.
 
-    Every experiment writes a JSON file with all its runs, a figure (SVG and PNG) and a page in Markdown. A command that
-    was stopped goes on where it was: what is in the JSON file is not done again. The small version
-    has a folder of its own in there, quick.
+    Every experiment writes a JSON file with all its runs, a figure (SVG and PNG) and a page in Markdown. Finished
+    trainings are saved in the JSON file; rerun the same command to continue. The small version has a folder of its own
+    in there, quick.
 
     Example: neuraltrees reproduce table1 --quick
     """
@@ -45,34 +68,86 @@ def reproduce(
         from neuraltrees.training.device import check_device
 
         torch.set_num_threads(threads)
-    if list_all or name is None:
-        table = Table(box=None, pad_edge=False, show_header=False)
-        for each in EXPERIMENTS.values():
-            table.add_row(each.name, each.what)
-        output.print(table)
+    if summary is not None:
+        _write_summary(summary)
         return
-    if name != "all" and name not in EXPERIMENTS:
-        raise InputError(f"Expected an experiment out of {', '.join(EXPERIMENTS)} or all; got {name!r}.")
+    if list_all or name is None:
+        _list(EXPERIMENTS.values())
+        return
+    chosen = _chosen(name, EXPERIMENTS)
     check_device(device)
-    scale = Scale(quick, runs, epochs, device, None if data_root is None else str(data_root))
+    scale = Scale(quick, runs, epochs, device, None if data_root is None else str(data_root), workers)
     folder = out / "quick" if quick else out
     make_folder(folder)
-    note = "Quick version: not the paper's protocol." if quick else ""
-    for experiment in EXPERIMENTS.values() if name == "all" else [EXPERIMENTS[name]]:
-        start = time.perf_counter()
-        output.print(f"{experiment.name}: {experiment.what}", style="bold", highlight=False)
+    for experiment in chosen:
+        _run(experiment, scale, folder)
 
-        def tell(line: str) -> None:
-            errors.print(f"  {line}", highlight=False)
 
-        results = experiment.measure(scale, folder / f"{experiment.name}.json", tell)
-        lines = experiment.show(results, folder)
-        page = [f"# {experiment.name}", "", f"{experiment.what}. {note}".strip(), "", *lines, ""]
-        if (folder / f"{experiment.name}.svg").exists():
-            page += [f"![{experiment.what}]({experiment.name}.svg)", ""]
-        write_whole(folder / f"{experiment.name}.md", "\n".join(page).encode())
-        for line in lines:
-            output.print(line, highlight=False, soft_wrap=True, markup=False)
-        seconds = time.perf_counter() - start
-        files = f"{experiment.name}.json, its page .md and its figures .svg and .png"
-        output.print(f"{note} In {folder}: {files} ({seconds:.0f} s)".strip(), highlight=False, soft_wrap=True)
+def _chosen(name: str, experiments: dict[str, Experiment]) -> Sequence[Experiment]:
+    """One experiment, or all that are not very large."""
+    if name in experiments:
+        return [experiments[name]]
+    if name != "all":
+        raise InputError(f"Expected an experiment out of {', '.join(experiments)} or all; got {name!r}.")
+    large = [each.name for each in experiments.values() if each.large]
+    line = f"Left out, as they take very long: {', '.join(large)}. Run them by name."
+    errors.print(line, highlight=False, soft_wrap=True)
+    return [each for each in experiments.values() if not each.large]
+
+
+def _list(experiments: Iterable[Experiment]) -> None:
+    table = TerminalTable(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for each in experiments:
+        table.add_row(each.name, f"{each.what}{' (very large: not part of all)' if each.large else ''}")
+    _wide().print(table)
+
+
+def _run(experiment: Experiment, scale: Scale, folder: Path) -> None:
+    from neuraltrees.experiments.page import Heading, write_page
+
+    def tell(line: str) -> None:
+        errors.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+
+    start = time.perf_counter()
+    output.print(f"{experiment.name}: {experiment.what}", style="bold", highlight=False)
+    results = experiment.measure(scale, folder / f"{experiment.name}.json", tell)
+    blocks = experiment.show(results, folder)
+    note = "Quick version: not the paper's protocol." if scale.quick else ""
+    about = f"{experiment.what}. {note}".strip()
+    write_page(folder / f"{experiment.name}.md", [Heading(experiment.name, 1), about, *blocks])
+    _show(blocks)
+    seconds = time.perf_counter() - start
+    files = f"{experiment.name}.json, its page .md and its figures .svg and .png"
+    output.print(f"{note} In {folder}: {files} ({seconds:.0f} s)".strip(), highlight=False, soft_wrap=True)
+
+
+def _show(blocks: Iterable[Block]) -> None:
+    """Tables and texts; figures are in the folder."""
+    from neuraltrees.experiments.page import Table
+
+    for block in blocks:
+        if isinstance(block, Table):
+            table = TerminalTable(box=None, pad_edge=False, header_style="dim")
+            for column in block.header:
+                table.add_column(Text(column))
+            for row in block.rows:
+                table.add_row(*map(Text, row))
+            _wide().print(table)
+        elif isinstance(block, str):
+            output.print(block, highlight=False, markup=False, soft_wrap=not output.is_terminal)
+
+
+def _wide() -> Console:
+    """The terminal; a file or a pipe has room for every table."""
+    return output if output.is_terminal else Console(width=PIPED)
+
+
+def _write_summary(docs: Path) -> None:
+    from neuraltrees.experiments.summary import write_summary
+
+    with working("drawing"):
+        found = write_summary(docs)
+    line = f"Written: {docs / 'results.md'} and its figures in {docs / 'images'}, from {len(found)} experiments."
+    output.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -16,7 +16,8 @@ from rich.table import Table
 from neuraltrees.cli.options import with_options
 from neuraltrees.cli.terminal import errors, interrupts, output, working
 from neuraltrees.datasets import DataSpec
-from neuraltrees.errors import InputError, NeuralTreesError
+from neuraltrees.errors import InputError, MissingExtraError, NeuralTreesError
+from neuraltrees.extras import require
 from neuraltrees.files import make_folder, write_whole
 from neuraltrees.training.config import TrainConfig, load_config
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
@@ -112,12 +113,9 @@ def _prepare(config: TrainConfig, problem: Problem, files: RunFolder, resume: bo
 def _train(trainer: Trainer, save: Any, checkpoint_every: float, board: Path | None) -> None:
     writer = None
     if board is not None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise InputError(
-                f"Expected TensorBoard to be installed for --tensorboard; got: {error}. Run: pip install tensorboard."
-            ) from None
+        require("tensorboard", extra="tensorboard", what="--tensorboard")
+        from torch.utils.tensorboard import SummaryWriter
+
         writer = SummaryWriter(str(board / "tensorboard"))
     columns = (
         TextColumn("training"),
@@ -196,11 +194,15 @@ def _report_divergence(fitted: Fitted, folder: Path) -> None:
 
 
 def _keep_model(files: RunFolder, fitted: Fitted) -> None:
-    from neuraltrees.plots.curves import draw_curves
     from neuraltrees.training.bundle import Bundle
 
     Bundle.of(fitted).save(files.model)
-    draw_curves(fitted, files.curves)
+    try:
+        from neuraltrees.plots.curves import draw_curves
+    except MissingExtraError as error:
+        errors.print(f"No learning curves were drawn. {error}", highlight=False, soft_wrap=True, markup=False)
+    else:
+        draw_curves(fitted, files.curves)
 
 
 def _json(content: dict[str, Any]) -> str:
@@ -230,16 +232,15 @@ def _show(config: TrainConfig, fitted: Fitted, folder: Path) -> None:
     title = f"{config.model} + {config.conv} on {config.dataset}: test {metric.name} {_mean(fitted.test, metric)}"
     output.print(title, style="bold", highlight=False)
     output.print(table)
-    line = f"Kept in {folder}: result.json, curves.svg, model.safetensors"
-    output.print(line, highlight=False, markup=False, soft_wrap=True)
+    kept = [name for name in ("result.json", "curves.svg", "model.safetensors") if (folder / name).exists()]
+    output.print(f"Kept in {folder}: {', '.join(kept)}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _mean(values: Any, metric: Metric) -> str:
     known = values[values.isfinite()]
     if len(known) < 2:
         return metric.show(float(known.mean()))
-    mean, spread = metric.show(float(known.mean())), metric.show(float(known.std()))
-    return f"{mean.removesuffix(' %')} ± {spread}"
+    return metric.show_spread(float(known.mean()), float(known.std()))
 
 
 def folder_name(*parts: str) -> str:

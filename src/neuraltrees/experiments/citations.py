@@ -1,4 +1,4 @@
-"""Citation networks: accuracy against the number of training nodes a class, and against the treewidth bound k."""
+"""Citation networks: accuracy against the number of training nodes per class, and against the treewidth bound k."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from neuraltrees.experiments.cells import Cell, Name, Tell, accuracies, run_cells
-from neuraltrees.experiments.citation_tuning import BUDGET, Tuned, regime, tune
-from neuraltrees.experiments.experiment import Experiment, Results, Scale
-from neuraltrees.experiments.statistics import mean_std, paired
-from neuraltrees.plots.style import LOOKS, MORE, line, panels, save
+from neuraltrees.experiments.cells import Cell, Tell, accuracies, best_by_validation, run_cells
+from neuraltrees.experiments.citation_tuning import BUDGET, Best, regime, tune
+from neuraltrees.experiments.experiment import Experiment, Scale
+from neuraltrees.experiments.page import Block, Figure, Table
+from neuraltrees.experiments.statistics import mean_std, paired, percent
+from neuraltrees.plots.style import LOOKS, MORE, line, panels, save_both
+from neuraltrees.tuning.store import Name, Results
 
 NETWORKS = {"pubmed": "PubMed", "citeseer": "CiteSeer", "cora": "Cora"}
-# 20 nodes a class up to as many as its smallest class can give in every split; None is all that remain.
+# 20 nodes per class up to as many as its smallest class can give in every split; None is all that remain.
 SIZES: dict[str, tuple[int | None, ...]] = {
     "pubmed": (20, 100, 500, 1500, None),
     "citeseer": (20, 50, 100, None),
@@ -23,7 +25,7 @@ SIZES: dict[str, tuple[int | None, ...]] = {
 TREEWIDTHS = (1, 2, 4, 6)
 
 
-def data_cells(scale: Scale, tuned: Tuned) -> list[Cell]:
+def data_cells(scale: Scale, best: Best) -> list[Cell]:
     """GCN and GAT, on the graph and on trees of several treewidths."""
     cells = []
     for dataset, sizes in SIZES.items():
@@ -31,14 +33,14 @@ def data_cells(scale: Scale, tuned: Tuned) -> list[Cell]:
             for size in (20, None) if scale.quick else sizes:
                 for k in (None, 1) if scale.quick else (None, 1, 4):
                     name: Name = {"dataset": dataset, "conv": conv, "nodes": size, "k": k}
-                    cells.append(_cell(name, dataset, conv, size, k, scale, tuned))
+                    cells.append(_cell(name, dataset, conv, size, k, scale, best))
     return cells
 
 
 def groups(results: Results) -> Iterator[tuple[str, str, list[int | None], list[int]]]:
-    """Every dataset and convolution that has results, with its numbers of training nodes a class and its bounds k."""
+    """Every dataset and convolution that has results, with its numbers of training nodes per class and its bounds k."""
     for conv, dataset in product(("gcn", "gat"), NETWORKS):
-        names = [c["name"] for c in results["cells"] if (c["name"]["dataset"], c["name"]["conv"]) == (dataset, conv)]
+        names = [record["name"] for record in results.find(dataset=dataset, conv=conv)]
         if names:
             sizes = sorted({name["nodes"] for name in names}, key=lambda nodes: nodes or float("inf"))
             yield dataset, conv, sizes, sorted({name["k"] for name in names} - {None})
@@ -46,17 +48,14 @@ def groups(results: Results) -> Iterator[tuple[str, str, list[int | None], list[
 
 def best_k(results: Results, ks: Sequence[int], **cell: Any) -> int:
     """The bound with the best validation accuracy."""
-    return max(ks, key=lambda k: sum(accuracies(results, "val", k=k, **cell)))
+    return best_by_validation({k: results.one(k=k, **cell) for k in ks})
 
 
-def show_data(results: Results, folder: Path) -> list[str]:
+def draw_data(results: Results, folder: Path) -> list[Block]:
     found = list(groups(results))
-    rows = len({conv for _, conv, _, _ in found})
-    figure, axes = panels(len(found), width=3.9, height=3.0, rows=rows)
-    lines = [
-        "| data | convolution | nodes a class | GNN | neural tree, k by validation | tree − GNN |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    lines = len({conv for _, conv, _, _ in found})
+    figure, axes = panels(len(found), width=3.9, height=3.0, rows=lines)
+    rows = []
     for each, (dataset, conv, sizes, ks) in zip(axes, found, strict=True):
         where = list(range(len(sizes)))
         of = {k: [accuracies(results, dataset=dataset, conv=conv, nodes=n, k=k) for n in sizes] for k in (None, *ks)}
@@ -64,79 +63,81 @@ def show_data(results: Results, folder: Path) -> list[str]:
         for k, look in zip(ks, MORE, strict=False):
             line(each, where, of[k], f"neural tree, k = {k}", look)
         each.set_xticks(where, ["all" if n is None else str(n) for n in sizes])
-        each.set_title(f"{conv.upper()} on {NETWORKS[dataset]}", fontsize=10)
-        each.set_xlabel("training nodes a class")
+        each.set_title(f"{conv.upper()} on {NETWORKS[dataset]}")
+        each.set_xlabel("training nodes per class")
         for number, nodes in enumerate(sizes):
             best = best_k(results, ks, dataset=dataset, conv=conv, nodes=nodes)
-            row = [mean_std(of[None][number]), f"{mean_std(of[best][number])} (k = {best})"]
-            difference = paired(of[best][number], of[None][number])
-            what = "all" if nodes is None else str(nodes)
-            lines.append(f"| {NETWORKS[dataset]} | {conv.upper()} | {what} | {' | '.join(row)} | {difference} |")
-    for each in axes[:: -(-len(axes) // rows)]:
+            tree, graph = of[best][number], of[None][number]
+            names = [NETWORKS[dataset], conv.upper(), "all" if nodes is None else str(nodes)]
+            rows.append([*names, mean_std(graph), f"{mean_std(tree)} (k = {best})", paired(tree, graph)])
+    for each in axes[:: -(-len(axes) // lines)]:
         each.set_ylabel("test accuracy in %")
-    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside upper center", ncols=4)
-    save(figure, folder, "citation-data")
-    return lines
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    save_both(figure, folder, "citation-data")
+    header = ["data", "convolution", "nodes per class", "GNN", "neural tree, k by validation", "tree − GNN"]
+    return [Table(header, rows), Figure(DATA.what, "citation-data.svg")]
 
 
-def treewidth_cells(scale: Scale, tuned: Tuned) -> list[Cell]:
+def treewidth_cells(scale: Scale, best: Best) -> list[Cell]:
     """Neural tree + GCN with all remaining nodes to train on, and GCN beside it."""
     ks = TREEWIDTHS[::3] if scale.quick else TREEWIDTHS
     return [
-        _cell({"dataset": dataset, "k": k}, dataset, "gcn", None, k, scale, tuned)
+        _cell({"dataset": dataset, "k": k}, dataset, "gcn", None, k, scale, best)
         for dataset in SIZES
         for k in (None, *ks)
     ]
 
 
-def _cell(name: Name, dataset: str, conv: str, size: int | None, k: int | None, scale: Scale, tuned: Tuned) -> Cell:
+def _cell(name: Name, dataset: str, conv: str, size: int | None, k: int | None, scale: Scale, best: Best) -> Cell:
     model = "gnn" if k is None else "neural-tree"
     values: dict[str, Any] = {"train_per_class": size, **BUDGET} | scale.choose((10, 2), (BUDGET["epochs"], 60))
     if k is not None:
         values["max_treewidth"] = k
-    values |= tuned.get((dataset, conv, model, regime(size)), {})
+    values |= best.get((dataset, conv, model, regime(size)), {})
     return Cell.of(name, dataset=dataset, conv=conv, model=model, **values)
 
 
-def show_treewidth(results: Results, folder: Path) -> list[str]:
-    datasets = list(dict.fromkeys(cell["name"]["dataset"] for cell in results["cells"]))
-    ks = sorted({cell["name"]["k"] for cell in results["cells"] if cell["name"]["k"] is not None})
+def draw_treewidth(results: Results, folder: Path) -> list[Block]:
+    datasets = list(dict.fromkeys(record["name"]["dataset"] for record in results.records))
+    ks = bounds(results)
     figure, axes = panels(len(datasets), width=3.8)
-    lines = [
-        f"| data | GCN | {' | '.join(f'k = {k}' for k in ks)} | k = {ks[-1]} − k = {ks[0]} |",
-        "| --- " * (len(ks) + 3) + "|",
-    ]
+    rows = []
     for each, dataset in zip(axes, datasets, strict=True):
         trees = [accuracies(results, dataset=dataset, k=k) for k in ks]
         graph = accuracies(results, dataset=dataset, k=None)
         line(each, ks, trees, "neural tree + GCN", LOOKS["neural tree"])
-        each.axhline(100 * sum(graph) / len(graph), color=LOOKS["GNN"][0], linestyle="--", label="GCN on the graph")
+        each.axhline(percent(graph), color=LOOKS["GNN"].color, linestyle="--", label="GCN on the graph")
         each.set_xlabel("treewidth bound k")
-        each.set_title(NETWORKS[dataset], fontsize=10)
-        row = " | ".join(map(mean_std, trees))
-        lines.append(f"| {NETWORKS[dataset]} | {mean_std(graph)} | {row} | {paired(trees[-1], trees[0])} |")
+        each.set_title(NETWORKS[dataset])
+        rows.append([NETWORKS[dataset], mean_std(graph), *map(mean_std, trees), paired(trees[-1], trees[0])])
     axes[0].set_ylabel("test accuracy in %")
-    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside upper center", ncols=2)
-    save(figure, folder, "citation-treewidth")
-    return lines
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    save_both(figure, folder, "citation-treewidth")
+    header = ["data", "GCN", *(f"k = {k}" for k in ks), f"k = {ks[-1]} − k = {ks[0]}"]
+    return [Table(header, rows), Figure(TREEWIDTH.what, "citation-treewidth.svg")]
+
+
+def bounds(results: Results) -> list[int]:
+    """The treewidth bounds that were trained."""
+    return sorted({record["name"]["k"] for record in results.records} - {None})
 
 
 def _experiment(
-    name: str, what: str, cells: Callable[[Scale, Tuned], list[Cell]], show: Callable[[Results, Path], list[str]]
+    name: str, what: str, cells: Callable[[Scale, Best], list[Cell]], draw: Callable[[Results, Path], list[Block]]
 ) -> Experiment:
     def measure(scale: Scale, path: Path, tell: Tell) -> Results:
         wanted = dict.fromkeys((cell.config.dataset, cell.config.conv) for cell in cells(scale, {}))
         # The small version keeps to what the papers of GCN and GAT have.
         tuning = path.with_name("citation-tuning.json")
-        tuned = {} if scale.quick else tune(list(wanted), tuning, scale, tell)
-        return run_cells(name, cells(scale, tuned), path, scale.device, tell)
+        best = {} if scale.quick else tune(list(wanted), tuning, scale, tell)
+        return run_cells(name, cells(scale, best), path, scale.device, tell)
 
-    return Experiment(name, what, measure, show)
+    return Experiment(name, what, measure, draw)
 
 
 DATA = _experiment(
-    "citation-data", "citation networks: accuracy against training nodes a class, GCN and GAT", data_cells, show_data
+    "citation-data", "citation networks: accuracy against training nodes per class, GCN and GAT", data_cells, draw_data
 )
 TREEWIDTH = _experiment(
-    "citation-treewidth", "citation networks: accuracy against the treewidth bound", treewidth_cells, show_treewidth
+    "citation-treewidth", "citation networks: accuracy against the treewidth bound", treewidth_cells, draw_treewidth
 )

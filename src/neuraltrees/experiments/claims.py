@@ -11,11 +11,13 @@ from typing import Any, TypeAlias
 
 from neuraltrees.experiments.cells import accuracies
 from neuraltrees.experiments.citations import NETWORKS as CITATIONS
-from neuraltrees.experiments.citations import best_k, groups
-from neuraltrees.experiments.experiment import Results
-from neuraltrees.experiments.statistics import Difference, mean_std, percent
+from neuraltrees.experiments.citations import best_k, bounds, groups
+from neuraltrees.experiments.iterations import best_rounds, rounds_of
+from neuraltrees.experiments.page import Table
+from neuraltrees.experiments.statistics import Difference, mean_std
 from neuraltrees.experiments.table1 import CONVS
-from neuraltrees.experiments.times import PRINTED
+from neuraltrees.experiments.times import NAMES, PRINTED, by_bound, devices
+from neuraltrees.tuning.store import Results
 
 All: TypeAlias = Mapping[str, Results]
 
@@ -60,7 +62,7 @@ def beats_its_gnn(results: All) -> Verdict:
 def rises_more_sharply(results: All) -> Verdict:
     """The rise of each run from the smallest to the largest training share."""
     content = results["training-data"]
-    shares = sorted({cell["name"]["share"] for cell in content["cells"]})
+    shares = sorted({record["name"]["share"] for record in content.records})
     rises = {}
     for name in ("neural tree", "GNN, stored edges", "GNN"):
         first, last = (accuracies(content, network=name, share=share) for share in (shares[0], shares[-1]))
@@ -79,12 +81,11 @@ def rises_more_sharply(results: All) -> Verdict:
 def best_near_the_diameter(results: All) -> Verdict:
     """The number of rounds with the best validation accuracy, and which others are no worse."""
     content = results["iterations"]
-    rounds = sorted({cell["name"]["rounds"] for cell in content["cells"]})
-    val = {t: percent(accuracies(content, "val", network="neural tree", rounds=t)) for t in rounds}
-    best = max(rounds, key=lambda t: val[t])
+    rounds, best = rounds_of(content), best_rounds(content)
     tests = {t: accuracies(content, network="neural tree", rounds=t) for t in rounds}
     equal = [str(t) for t in rounds if t != best and Difference.of(tests[t], tests[best]).sign() == 0]
-    mean = sum(content["diameters"]) / len(content["diameters"])
+    diameters = content.one(data="scene graphs")["diameters"]
+    mean = sum(diameters) / len(diameters)
     verdict = "confirmed" if abs(best - mean) <= 1 else "refuted"
     others = (
         f"; T = {', '.join(equal)} not significantly different" if equal else "; all others are significantly worse"
@@ -130,10 +131,10 @@ def crosses_on_pubmed_alone(results: All) -> Verdict:
 def treewidth_matters_on_cora(results: All) -> Verdict:
     """Every bound against the smallest; the largest decides."""
     content = results["citation-treewidth"]
-    least, *ks = sorted({cell["name"]["k"] for cell in content["cells"] if cell["name"]["k"] is not None})
+    least, *ks = bounds(content)
     gains = {
         dataset: {k: Difference.of(*(accuracies(content, dataset=dataset, k=each) for each in (k, least))) for k in ks}
-        for dataset in dict.fromkeys(cell["name"]["dataset"] for cell in content["cells"])
+        for dataset in dict.fromkeys(record["name"]["dataset"] for record in content.records)
     }
     flat = all(abs(gain[ks[-1]].points) < 1 for dataset, gain in gains.items() if dataset != "cora")
     grows = [k for k, gain in gains["cora"].items() if gain.sign() > 0 and 1 <= gain.points <= 3]
@@ -157,14 +158,15 @@ def treewidth_matters_on_cora(results: All) -> Verdict:
 def trains_slower(results: All) -> Verdict:
     """Ratios of the times of tree and GNN, against those that the paper prints."""
     parts, ratios = [], {"train": list[float](), "test": list[float]()}
-    for point in results["train-time"]["points"]:
-        rows = {(row["conv"], row["model"]): row for row in point["rows"]}
+    times = results["train-time"]
+    for device in devices(times):
+        rows = {(conv, model): times.one(device=device, conv=conv, model=model) for conv in CONVS for model in NAMES}
         shown = []
         for kind, found in ratios.items():
             here = {t: rows[conv, "neural-tree"][kind] / rows[conv, "gnn"][kind] for conv, t in CONVS.items()}
             found += here.values()
             shown.append(f"{kind} " + ", ".join(f"{title} {ratio:.1f} ×" for title, ratio in here.items()))
-        parts.append(f"{point['device']}: {'; '.join(shown)}")
+        parts.append(f"{device}: {'; '.join(shown)}")
     slower = all(4 <= ratio <= 10 for ratio in ratios["train"])
     alike = max(ratios["test"]) <= max(tree / gnn for _, _, gnn, tree in PRINTED.values())
     said = (f"{min(found):.1f} to {max(found):.1f} times as long to {kind}" for kind, found in ratios.items())
@@ -177,14 +179,13 @@ def trains_slower(results: All) -> Verdict:
 
 def sampling_is_flat(results: All) -> Verdict:
     """The largest against the smallest bound."""
-    rows = results["compute-time"]["rows"]
     parts, flat, grows = [], True, True
-    for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        own = [row for row in rows if row["dataset"] == dataset]
+    times = by_bound(results["compute-time"])
+    for dataset, own in times.items():
         sampling, building = (own[-1][kind] / own[0][kind] for kind in ("sampling", "building"))
         flat, grows = flat and sampling < 2, grows and building > 2 * sampling
         parts.append(f"{dataset} sampling {sampling:.1f} ×, building {building:.1f} ×")
-    largest = rows[-1]["k"]
+    least, most = own[0]["name"]["k"], own[-1]["name"]["k"]
     verdict = (
         "confirmed"
         if flat and grows
@@ -192,7 +193,7 @@ def sampling_is_flat(results: All) -> Verdict:
         if grows
         else "refuted"
     )
-    return Verdict(verdict, f"k = {largest} against k = {rows[0]['k']}: {'; '.join(parts)}.")
+    return Verdict(verdict, f"k = {most} against k = {least}: {'; '.join(parts)}.")
 
 
 EDGES = ("stored", "symmetric")
@@ -215,13 +216,13 @@ CLAIMS = (
 )
 
 
-def judged(results: All) -> list[str]:
-    """The claims that there are results for, as a table."""
-    lines = ["| | claim | verdict | evidence |", "| --- | --- | --- | --- |"]
+def judged(results: All) -> Table:
+    """The claims with their verdicts, as far as there are results for them."""
+    rows = []
     for number, claim in enumerate(CLAIMS, start=1):
         if all(name in results for name in claim.needs):
             found = claim.judge(results)
-            lines.append(f"| {number} | {claim.text} | **{found.verdict}** | {found.evidence} |")
+            rows.append([str(number), claim.text, f"**{found.verdict}**", found.evidence])
         else:
-            lines.append(f"| {number} | {claim.text} | not judged | {', '.join(claim.needs)} was not run |")
-    return lines
+            rows.append([str(number), claim.text, "not judged", f"{', '.join(claim.needs)} was not run"])
+    return Table(["", "claim", "verdict", "evidence"], rows)

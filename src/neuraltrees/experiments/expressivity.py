@@ -1,25 +1,28 @@
 """Marginals of Markov networks, learnt: neural trees, GNNs and loopy belief propagation against the truth.
 
-Every network gets the same potentials, steps and learning rate; a setting that is done is kept and not done again.
+Every network gets the same potentials, steps and learning rate.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import isfinite, nan
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from neuraltrees.errors import InputError
-from neuraltrees.experiments.cells import Tell, load_results, machine
-from neuraltrees.experiments.experiment import Experiment, Results, Scale
+from matplotlib.axes import Axes
+
+from neuraltrees.experiments.cells import Tell
+from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.marginal_learning import baseline_errors, learn_marginals
 from neuraltrees.experiments.marginal_problems import FAMILIES, Problem
-from neuraltrees.files import write_whole
-from neuraltrees.plots.style import LOOKS, MORE, panels, save
+from neuraltrees.experiments.page import Block, Figure, Table
+from neuraltrees.plots.style import LOOKS, MORE, error_line, panels, plain_numbers, save_both
 from neuraltrees.training.spec import NetworkSpec
+from neuraltrees.tuning.record import machine
+from neuraltrees.tuning.store import Record, Results, open_store
 
 LAYERS = 12
 NETWORKS = {"neural tree": LAYERS, "GNN": LAYERS, "deeper GNN": 2 * LAYERS}
@@ -76,23 +79,18 @@ def settings(scale: Scale) -> Iterator[Setting]:
 def measure(scale: Scale, path: Path, tell: Tell) -> Results:
     """Trains what the file does not have yet."""
     steps = scale.epochs or (100 if scale.quick else 2000)
-    about = {"steps": steps, "rounds": LAYERS, "residual": True}
-    results: Results = load_results(path, "expressivity") or {"experiment": "expressivity", **about, "points": []}
-    if any(results.get(name) != value for name, value in about.items()):
-        raise InputError(f"Expected {path} to hold trainings of {about}; got others. Choose another --out.")
-    done = {json.dumps(point["setting"]) for point in results["points"]}
     listed = list(settings(scale))
-    for number, setting in enumerate(listed, start=1):
-        if json.dumps(setting.key()) in done:
-            continue
-        point = {"setting": setting.key(), **learn(setting, steps, scale.device), **machine(scale.device)}
-        results["points"].append(point)
-        write_whole(path, json.dumps(results, indent=1).encode())
-        tell(
-            f"{number}/{len(listed)} {setting.sweep}: {setting.family}, {setting.network}: {point['error']:.2f} % "
-            f"(loopy {point['loopy']:.2f} %) in {point['seconds']:.0f} s"
-        )
-    return results
+    with open_store(path, "expressivity", {"steps": steps, "rounds": LAYERS, "residual": True}) as store:
+        for number, setting in enumerate(listed, start=1):
+            if store.get(setting.key()) is not None:
+                continue
+            found = learn(setting, steps, scale.device)
+            store.add(setting.key(), found | machine(scale.device))
+            tell(
+                f"{number}/{len(listed)} {setting.sweep}: {setting.family}, {setting.network}: {found['error']:.2f} % "
+                f"(loopy {found['loopy']:.2f} %) in {found['seconds']:.0f} s"
+            )
+    return store.results
 
 
 def learn(setting: Setting, steps: int, device: str) -> dict[str, Any]:
@@ -123,38 +121,39 @@ def learn(setting: Setting, steps: int, device: str) -> dict[str, Any]:
     }
 
 
-def show(results: Results, folder: Path) -> list[str]:
+def draw(results: Results, folder: Path) -> list[Block]:
     """Error against treewidth, samples and parameters; a table of all families."""
     figure, axes = panels(4, width=3.6, height=3.2)
     trees = [name for name in FAMILIES if name.startswith("partial")]
-    _draw(axes[0], results, "families", lambda p: p["treewidth"], "treewidth, new potentials", trees)
-    _draw(axes[1], results, "graphs", lambda p: p["treewidth"], "treewidth, new graphs", trees)
-    _draw(axes[2], results, "samples", lambda p: p["setting"]["samples"], f"training samples, {MIDDLE}")
-    _draw(axes[3], results, "parameters", lambda p: p["parameters"], f"parameters, {MIDDLE}")
+    _draw(axes[0], results, "families", lambda r: r["treewidth"], "treewidth, new potentials", trees)
+    _draw(axes[1], results, "graphs", lambda r: r["treewidth"], "treewidth, new graphs", trees)
+    _draw(axes[2], results, "samples", lambda r: r["name"]["samples"], f"training samples, {MIDDLE}")
+    _draw(axes[3], results, "parameters", lambda r: r["parameters"], f"parameters, {MIDDLE}")
     for each in axes[2:]:
         each.set_xscale("log")
+        plain_numbers(each.xaxis)
     axes[0].set_ylabel("total variation to the truth in %")
-    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside upper center", ncols=4)
-    save(figure, folder, "expressivity")
-    columns = [*NETWORKS, "loopy BP", "uniform"]
-    lines = [
-        f"| tested on | graph | treewidth | states | {' | '.join(columns)} | tree − better GNN |",
-        "| --- " * (len(columns) + 5) + "|",
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    save_both(figure, folder, "expressivity")
+    header = ["tested on", "graph", "treewidth", "states", *NETWORKS, "loopy BP", "uniform", "tree − better GNN"]
+    rows = [
+        row
+        for sweep, what in (("families", "new potentials"), ("graphs", "new graphs"))
+        for family in FAMILIES
+        for row in _row(results, sweep, what, family)
     ]
-    for sweep, what in (("families", "new potentials"), ("graphs", "new graphs")):
-        for family in FAMILIES:
-            lines += _row(results, sweep, what, family)
-    rounds, kind = results["rounds"], "residual " if results["residual"] else ""
+    about = results.subject
+    rounds, kind = about["rounds"], "residual " if about["residual"] else ""
     text = (
         "Mean total variation between predicted and exact marginals in per cent, mean ± standard deviation over seeds, "
         f"each with a graph, a table and weights of its own. GraphSAGE with states of {Setting.hidden}, {rounds} {kind}"
-        f"rounds ({2 * rounds} for the deeper GNN), {results['steps']:,} steps of 32 samples, the same learning rate; "
+        f"rounds ({2 * rounds} for the deeper GNN), {about['steps']:,} steps of 32 samples, the same learning rate; "
         "nothing was tuned for one of them alone."
     )
-    return [text, "", *_where(results), "", *lines]
+    return [text, _where(results), Table(header, rows), Figure(WHAT, "expressivity.svg")]
 
 
-def _where(results: Results) -> list[str]:
+def _where(results: Results) -> str:
     """Where the neural tree is ahead of the better GNN and of loopy belief propagation, level with them, or behind."""
     found: dict[str, dict[str, list[str]]] = {
         rival: {how: [] for how in ("ahead", "level", "behind")}
@@ -176,50 +175,64 @@ def _where(results: Results) -> list[str]:
         + "; ".join(f"{how} on {', '.join(where)}" for how, where in each.items() if where)
         for rival, each in found.items()
     ]
-    return [f"{'. '.join(parts)}. Level means within {LEVEL} points."]
+    return f"{'. '.join(parts)}. Level means within {LEVEL} points."
 
 
 def _errors(results: Results, sweep: str, family: str) -> tuple[dict[str, list[float]], list[float], list[float]]:
     """The errors of every network, of loopy belief propagation and of uniform answers."""
-    points = [p for p in results["points"] if (p["setting"]["sweep"], p["setting"]["family"]) == (sweep, family)]
-    errors = {name: [p["error"] for p in points if p["setting"]["network"] == name] for name in NETWORKS}
-    return errors, [p["loopy"] for p in points], [p["uniform"] for p in points]
+    errors = {
+        name: [_error(record) for record in results.find(sweep=sweep, family=family, network=name)] for name in NETWORKS
+    }
+    records = results.find(sweep=sweep, family=family)
+    return errors, [record["loopy"] for record in records], [record["uniform"] for record in records]
 
 
-def _row(results: Results, sweep: str, what: str, family: str) -> list[str]:
-    points = [p for p in results["points"] if (p["setting"]["sweep"], p["setting"]["family"]) == (sweep, family)]
-    if not points:
+def _error(record: Record) -> float:
+    """The error of a network; that of one that diverged is not finite, which JSON cannot say."""
+    return nan if record["error"] is None else float(record["error"])
+
+
+def _row(results: Results, sweep: str, what: str, family: str) -> list[list[str]]:
+    records = results.find(sweep=sweep, family=family)
+    if not records:
         return []
     errors, *others = _errors(results, sweep, family)
-    widths = sorted({p["treewidth"] for p in points})
+    widths = sorted({record["treewidth"] for record in records})
     gain = fmean(errors["neural tree"]) - min(fmean(errors["GNN"]), fmean(errors["deeper GNN"]))
     width = str(widths[0]) if len(widths) == 1 else f"{widths[0]}–{widths[-1]}"
-    row = [_spread(values) for values in errors.values()] + [f"{fmean(values):.1f}" for values in others]
-    return [f"| {what} | {family} | {width} | {points[0]['states']} | {' | '.join(row)} | {round(gain, 1) + 0:+.1f} |"]
+    means = [_mean_and_spread(values) for values in errors.values()] + [f"{fmean(values):.1f}" for values in others]
+    return [[what, family, width, str(records[0]["states"]), *means, f"{round(gain, 1) + 0:+.1f}"]]
 
 
-def _draw(axes: Any, results: Results, sweep: str, of: Any, label: str, families: list[str] | None = None) -> None:
+def _draw(
+    axes: Axes,
+    results: Results,
+    sweep: str,
+    of: Callable[[Record], float],
+    label: str,
+    families: list[str] | None = None,
+) -> None:
     """A line for every network, with bars of a standard deviation over the seeds."""
-    points = [p for p in results["points"] if p["setting"]["sweep"] == sweep]
-    points = [p for p in points if families is None or p["setting"]["family"] in families]
-    groups = {name: [p for p in points if p["setting"]["network"] == name] for name in NETWORKS}
+    records = [r for r in results.find(sweep=sweep) if families is None or r["name"]["family"] in families]
+    groups = {name: [record for record in records if record["name"]["network"] == name] for name in NETWORKS}
     for name, found in (*groups.items(), ("loopy BP", groups["neural tree"])):
         by: dict[float, list[float]] = {}
-        for point in found:
-            by.setdefault(of(point), []).append(point["loopy" if name == "loopy BP" else "error"])
+        for record in found:
+            by.setdefault(of(record), []).append(record["loopy"] if name == "loopy BP" else _error(record))
         where = sorted(by)
-        colour, marker, style = LINES[name]
-        spreads = [stdev(by[x]) if len(by[x]) > 1 else 0.0 for x in where]
-        means = [fmean(by[x]) for x in where]
-        axes.errorbar(where, means, spreads, color=colour, marker=marker, linestyle=style, capsize=3, label=name)
+        means, spreads = [fmean(by[x]) for x in where], [_spread(by[x]) for x in where]
+        error_line(axes, where, means, spreads, name, LINES[name])
     axes.set_xlabel(label)
     axes.set_ylim(bottom=0)
 
 
-def _spread(values: list[float]) -> str:
-    return f"{fmean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
+def _spread(values: list[float]) -> float:
+    return stdev(values) if len(values) > 1 and all(map(isfinite, values)) else 0.0
 
 
-EXPERIMENT = Experiment(
-    "expressivity", "marginals of random Markov networks: neural tree, GNNs and loopy belief propagation", measure, show
-)
+def _mean_and_spread(values: list[float]) -> str:
+    return f"{fmean(values):.1f}" + (f" ± {_spread(values):.1f}" if len(values) > 1 else "")
+
+
+WHAT = "marginals of random Markov networks: neural tree, GNNs and loopy belief propagation"
+EXPERIMENT = Experiment("expressivity", WHAT, measure, draw)

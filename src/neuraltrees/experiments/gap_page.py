@@ -1,161 +1,173 @@
-"""What the results page says of the exact posterior: tables and a figure from the JSON files of `posterior_gap`."""
+"""What a page says of the exact posterior: tables and a figure from the results of `posterior_gap`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from neuraltrees.experiments.gap_protocols import batches_for
+from neuraltrees.experiments.page import Block, Commands, Figure, Heading, Table
 from neuraltrees.experiments.statistics import mean_std, paired, percent
 from neuraltrees.experiments.table1 import CONVS
-from neuraltrees.plots.style import LOOKS, line, panels, save
+from neuraltrees.plots.style import LOOKS, line, panels, plain_numbers, save_both
+from neuraltrees.tuning.store import Record, Results
 
 NAMES = {"neural-tree": "neural tree", "gnn": "GNN"}
-COMMAND = "python -m neuraltrees.experiments.posterior_gap --out docs/results"
+CAPTION = "Accuracy against training scenes and coupling"
 
 
-def gap_page(
-    full: dict[str, Any], coupling: dict[str, Any], large: Sequence[dict[str, Any]], folder: Path
-) -> list[str]:
-    """The lines of the page; the figure is written into the folder."""
-    draw_gap(full, folder)
-    protocol, small = full["protocol"], coupling["protocol"]
+def column(record: Record, kind: str) -> list[float]:
+    """A value of every run."""
+    return [run[kind] for run in record["runs"]]
+
+
+def gap_of(record: Record) -> float:
+    """Points from the posterior to the test accuracy."""
+    return percent(column(record, "test")) - percent(column(record, "posterior"))
+
+
+def measured(results: Results) -> list[Record]:
+    """The records that are not trials of the tuning."""
+    return [record for record in results.records if "scenes" in record["name"]]
+
+
+def draw(name: str, results: Results, folder: Path) -> list[Block]:
+    """The page of one protocol: a table for what it varies, or for its single setting."""
+    scenes, coupling = ({record["name"][over] for record in measured(results)} for over in ("scenes", "coupling"))
+    blocks: list[Block] = [f"Chosen: {_tuning(results)}. Devices: {_devices(results)}."]
+    if len(scenes) > 1 or len(coupling) == 1:
+        blocks.append(gap_table(results, "scenes"))
+    if len(coupling) > 1:
+        blocks.append(gap_table(results, "coupling"))
+    if len(scenes) == len(coupling) == 1:
+        return blocks
+    draw_gap(results, folder, name)
+    return [*blocks, Figure(CAPTION, f"{name}.svg")]
+
+
+def gap_section(full: Results, coupling: Results, large: Sequence[Results], folder: Path) -> list[Block]:
+    """The part of the summary on all protocols; its figure is written into the folder."""
+    draw_gap(full, folder, "posterior-gap")
+    protocol, small = full.subject, coupling.subject
     validate, test = protocol["held_out"]
-    return [
+    blocks: list[Block] = [
         "`SyntheticScenes` come from a known Markov network, so the exact posterior of every label is known: "
         f"no method can be better, up to chance. GNN and neural tree (GraphSAGE, states of {protocol['hidden']}) get "
         f"the same scenes, features, splits, {protocol['steps']:,} steps and tuning of rounds and learning rate, "
         f"by validation accuracy at the middle setting ({_tuning(full)}). {validate} scenes validate and {test:,} "
         f"test; {protocol['runs']} paired runs, each with a split of its own. The generator was fixed before any "
         "network was trained; the networks see the sizes of boxes by their logarithm. "
-        f"Devices: {_devices(full)}. {full.get('note', '')}".rstrip(),
-        "",
-        f"    {COMMAND} --device cuda",
-        "",
-        "![Accuracy against training scenes and coupling](images/posterior-gap.svg)",
-        "",
-        "### As training scenes grow",
-        "",
-        *gap_table(full, "scenes"),
-        "",
-        "### As neighbours tell more of each other",
-        "",
+        f"Devices: {_devices(full)}. {full.note}",
+        Commands([_command(full)]),
+        Figure(CAPTION, "posterior-gap.svg"),
+        Heading("As training scenes grow", 3),
+        gap_table(full, "scenes"),
+        Heading("As labels of neighbours are coupled more strongly", 3),
         f"{protocol['middle'][0]:,} training scenes:",
-        "",
-        *gap_table(full, "coupling"),
-        "",
+        gap_table(full, "coupling"),
         f"A protocol small enough for a CPU ({small['middle'][0]:,} training scenes, states of {small['hidden']}, "
         f"{small['steps']:,} steps, six rounds and learning rate 0.005 for both, {small['runs']} paired runs):",
-        "",
-        f"    {COMMAND} --protocol coupling",
-        "",
-        *gap_table(coupling, "coupling"),
-        "",
-        *_large(large),
+        Commands([_command(coupling)]),
+        gap_table(coupling, "coupling"),
     ]
+    return [*blocks, *_large_section(large)] if large else blocks
 
 
-def gap_table(results: dict[str, Any], over: str) -> list[str]:
+def gap_table(results: Results, over: str) -> Table:
     """Points to the posterior as the number of scenes or the coupling grows."""
-    size, coupling = results["protocol"]["middle"]
-    fixed, value = ("coupling", coupling) if over == "scenes" else ("scenes", size)
-    rows: dict[float, dict[str, Any]] = {}
-    for point in results["points"]:
-        if point[fixed] == value:
-            rows.setdefault(point[over], {})[point["model"]] = point
-    lines = [
-        f"| {over} | posterior | own features | GNN | neural tree "
-        "| GNN to posterior | tree to posterior | tree − GNN |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for number, models in sorted(rows.items()):
+    size, coupling = results.subject["middle"]
+    fixed = {"coupling": coupling} if over == "scenes" else {"scenes": size}
+    by_value: dict[float, dict[str, Record]] = {}
+    for record in results.find(**fixed):
+        by_value.setdefault(record["name"][over], {})[record["name"]["model"]] = record
+    rows = []
+    for number, models in sorted(by_value.items()):
         some = next(iter(models.values()))
-        tests = [models.get(model, {}).get("test") for model in ("gnn", "neural-tree")]
-        gaps = [f"{percent(test) - percent(some['posterior']):+.1f}" if test else "–" for test in tests]
-        shown = [mean_std(test) if test else "–" for test in tests]
-        difference = paired(tests[1], tests[0]) if all(tests) else "–"
-        base = [f"{percent(some[name]):.1f}" for name in ("posterior", "own_features")]
-        lines.append(f"| {number:,g} | {' | '.join([*base, *shown, *gaps, difference])} |")
-    return lines
+        base = [f"{percent(column(some, name)):.1f}" for name in ("posterior", "own_features")]
+        both = [models.get(model) for model in ("gnn", "neural-tree")]
+        shown = [mean_std(column(each, "test")) if each else "–" for each in both]
+        gaps = [f"{gap_of(each):+.1f}" if each else "–" for each in both]
+        gnn, tree = both
+        difference = paired(column(tree, "test"), column(gnn, "test")) if gnn and tree else "–"
+        rows.append([f"{number:,g}", *base, *shown, *gaps, difference])
+    header = [over, "posterior", "own features", "GNN", "neural tree", "GNN to posterior", "tree to posterior"]
+    return Table([*header, "tree − GNN"], rows)
 
 
-def draw_gap(results: dict[str, Any], folder: Path) -> None:
+def draw_gap(results: Results, folder: Path, name: str) -> None:
     """Accuracy against the number of training scenes and against the coupling, with the posterior above both."""
     figure, axes = panels(2, sharey=True)
+    size, coupling = results.subject["middle"]
+    hidden, steps = results.subject["hidden"], results.subject["steps"]
     for each, over in ((axes[0], "scenes"), (axes[1], "coupling")):
-        size, coupling = results["protocol"]["middle"]
-        fixed, value = ("coupling", coupling) if over == "scenes" else ("scenes", size)
-        points = sorted((p for p in results["points"] if p[fixed] == value), key=lambda p: p[over])
-        of_any = {p[over]: p for p in points}
+        found = results.find(**({"coupling": coupling} if over == "scenes" else {"scenes": size}))
+        records = sorted(found, key=lambda record: float(record["name"][over]))
+        of_any = {record["name"][over]: record for record in records}
         bounds = (("posterior", "exact posterior", "black"), ("own_features", "own features", "0.55"))
-        for name, label, colour in bounds:
-            each.plot(list(of_any), [percent(p[name]) for p in of_any.values()], ":", color=colour, label=label)
-        for model, name in NAMES.items():
-            of_model = [p for p in points if p["model"] == model]
-            line(each, [p[over] for p in of_model], [p["test"] for p in of_model], name, LOOKS[name])
+        for kind, label, color in bounds:
+            heights = [percent(column(record, kind)) for record in of_any.values()]
+            each.plot(list(of_any), heights, ":", color=color, label=label)
+        for model, title in NAMES.items():
+            own = [record for record in records if record["name"]["model"] == model]
+            where, tests = [record["name"][over] for record in own], [column(record, "test") for record in own]
+            line(each, where, tests, title, LOOKS[title])
         if over == "scenes":
             each.set_xscale("log")
+            plain_numbers(each.xaxis)
         each.set_xlabel("training scenes" if over == "scenes" else "coupling of neighbouring objects")
-        hidden, steps = results["protocol"]["hidden"], results["protocol"]["steps"]
-        what = f"coupling {value:g}" if over == "scenes" else f"{value:,} training scenes"
-        each.set_title(f"{what}; states of {hidden}, {steps:,} steps", fontsize=10)
+        what = f"coupling {coupling:g}" if over == "scenes" else f"{size:,} training scenes"
+        each.set_title(f"{what}; states of {hidden}, {steps:,} steps")
     axes[0].set_ylabel("test accuracy in %")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, loc="outside upper center", ncols=4)
-    save(figure, folder, "posterior-gap")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    save_both(figure, folder, name)
 
 
-def _tuning(results: dict[str, Any]) -> str:
-    parts = []
-    for model, tuning in results["tuning"].items():
-        best = tuning["best"]
-        parts.append(f"{NAMES[model]}: {best['layers']} rounds, learning rate {best['lr']:g}")
-    return "; ".join(parts)
+def _command(results: Results) -> str:
+    cuda = " --device cuda" if any("NVIDIA" in record["device"] for record in measured(results)) else ""
+    return f"neuraltrees reproduce {results.experiment}{cuda} --out docs/results"
 
 
-def _devices(results: dict[str, Any]) -> str:
+def _tuning(results: Results) -> str:
+    """The rounds and the learning rate of every network."""
+    chosen = {record["name"]["model"]: record["settings"] for record in measured(results)}
+    return "; ".join(
+        f"{NAMES[model]}: {best['layers']} rounds, learning rate {best['lr']:g}" for model, best in chosen.items()
+    )
+
+
+def _devices(results: Results) -> str:
     """Which settings ran where."""
     by_device: dict[str, list[str]] = {}
-    for point in results["points"]:
-        by_device.setdefault(point["device"], []).append(f"{point['scenes']:,} scenes at {point['coupling']:g}")
+    for record in measured(results):
+        name = record["name"]
+        by_device.setdefault(record["device"], []).append(f"{name['scenes']:,} scenes at {name['coupling']:g}")
     most = max(by_device, key=lambda device: len(by_device[device]))
     others = [
         f"{device} for {', '.join(dict.fromkeys(names))}" for device, names in by_device.items() if device != most
     ]
-    return "; ".join([f"{most}", *others])
+    return "; ".join([most, *others])
 
 
-def _large(listed: Sequence[dict[str, Any]]) -> list[str]:
+def _large_section(listed: Sequence[Results]) -> list[Block]:
     """What very many scenes bring, the farthest from the posterior first."""
-    if not listed:
-        return []
-    rows = []
-    for results in listed:
-        protocol = results["protocol"]
-        for point in results["points"]:
-            rounds = results["tuning"][point["model"]]["best"]["layers"]
-            test, best = percent(point["test"]), percent(point["posterior"])
-            batches = batches_for(point["scenes"], protocol["most_batches"])
-            last = -(-protocol["steps"] // batches)
-            row = [f"{point['scenes']:,}", NAMES[point["model"]], CONVS[results["conv"]]]
-            row += [f"{rounds}{', residual' if protocol.get('residual') else ''}", f"{protocol['dropout']:g}"]
-            row += [f"{point['scenes'] // batches}", f"{protocol['steps']:,}", f"{protocol['held_out'][1]:,}"]
-            row += [f"{best:.1f}", f"{test:.1f}", f"{test - best:+.1f}", f"{max(point['best_epoch'])} of {last}"]
-            rows.append((test - best, f"| {' | '.join([*row, point['device']])} |"))
-    notes = [results["note"] for results in listed if "note" in results]
+    rows = sorted((gap_of(record), _large_row(results, record)) for results in listed for record in measured(results))
+    notes = [results.note for results in listed if results.note]
+    header = ["scenes", "network", "convolution", "rounds", "dropout", "scenes per step", "steps", "test scenes"]
+    header += ["posterior", "test", "to posterior", "best epoch", "device"]
     return [
-        "### Very many scenes",
-        "",
+        Heading("Very many scenes", 3),
         " ".join(["One run each; the neural tree has separate weights for every edge type.", *notes]),
-        "",
-        f"    {COMMAND} --protocol larger-residual --device cuda",
-        f"    {COMMAND} --models neural-tree --protocol large-residual --device cuda",
-        f"    {COMMAND} --models neural-tree --protocol large     # and large-batches, large-batches-plain",
-        f"    {COMMAND} --models neural-tree --protocol large-sum --conv gin",
-        "",
-        "| scenes | network | convolution | rounds | dropout | scenes a step | steps | test scenes | posterior | test "
-        "| to posterior | best epoch | device |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-        *(row for _, row in sorted(rows)),
+        Commands([_command(results) for results in listed]),
+        Table(header, [row for _, row in rows]),
     ]
+
+
+def _large_row(results: Results, record: Record) -> list[str]:
+    protocol, name = results.subject, record["name"]
+    batches = batches_for(name["scenes"], protocol["most_batches"])
+    last = -(-protocol["steps"] // batches)
+    row = [f"{name['scenes']:,}", NAMES[name["model"]], CONVS[protocol["conv"]]]
+    row += [f"{record['settings']['layers']}{', residual' if protocol['residual'] else ''}", f"{protocol['dropout']:g}"]
+    row += [f"{name['scenes'] // batches}", f"{protocol['steps']:,}", f"{protocol['held_out'][1]:,}"]
+    row += [f"{percent(column(record, kind)):.1f}" for kind in ("posterior", "test")]
+    return [*row, f"{gap_of(record):+.1f}", f"{max(column(record, 'best_epoch'))} of {last}", record["device"]]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
 from neuraltrees.datasets import StanfordSceneGraphs
-from neuraltrees.experiments.cells import Cell, Tell, accuracies, run_cells
-from neuraltrees.experiments.experiment import Experiment, Results, Scale
-from neuraltrees.experiments.statistics import mean_std, percent
-from neuraltrees.files import write_whole
+from neuraltrees.experiments.cells import Cell, Tell, accuracies, best_by_validation, run_cells, trained
+from neuraltrees.experiments.experiment import Experiment, Scale
+from neuraltrees.experiments.page import Block, Figure, Table
+from neuraltrees.experiments.statistics import mean_std
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
-from neuraltrees.plots.style import LOOKS, line, panels, save
+from neuraltrees.plots.style import LOOKS, line, panels, save_both
+from neuraltrees.tuning.store import Results, open_store
 
 NETWORKS = {"neural tree": "neural-tree", "GNN": "gnn"}
 
@@ -28,21 +28,31 @@ def measure(scale: Scale, path: Path, tell: Tell) -> Results:
         for rounds in range(1, 7)
         for name, model in NETWORKS.items()
     ]
-    results = run_cells("iterations", cells, path, scale.device, tell)
+    run_cells("iterations", cells, path, scale.device, tell)
     scenes = StanfordSceneGraphs(scale.data_root)
     diameters = [build_htree(Graph.from_data(scene)).diameter() for scene in scenes]
-    # Every node of a scene is classified on the tree of that scene, so a tree counts as often as it has graph nodes.
-    weights = [int(scene.num_nodes) for scene in scenes]
-    results |= {"diameters": diameters, "nodes": weights}
-    write_whole(path, json.dumps(results, indent=1).encode())
-    return results
+    with open_store(path, "iterations") as store:
+        store.add({"data": "scene graphs"}, {"diameters": diameters, "nodes": [int(s.num_nodes) for s in scenes]})
+    return store.results
 
 
-def show(results: Results, folder: Path) -> list[str]:
-    rounds = sorted({cell["name"]["rounds"] for cell in results["cells"]})
+def rounds_of(results: Results) -> list[int]:
+    """The numbers of rounds that were trained."""
+    return sorted({record["name"]["rounds"] for record in trained(results)})
+
+
+def best_rounds(results: Results) -> int:
+    """The number of rounds of the neural tree with the best validation accuracy."""
+    return best_by_validation({t: results.one(network="neural tree", rounds=t) for t in rounds_of(results)})
+
+
+def draw(results: Results, folder: Path) -> list[Block]:
+    rounds = rounds_of(results)
     tests = {name: [accuracies(results, network=name, rounds=t) for t in rounds] for name in NETWORKS}
+    trees = results.one(data="scene graphs")
+    # Every node of a scene is classified on the tree of that scene, so a tree counts as often as it has graph nodes.
     counts: Counter[int] = Counter()
-    for diameter, nodes in zip(results["diameters"], results["nodes"], strict=True):
+    for diameter, nodes in zip(trees["diameters"], trees["nodes"], strict=True):
         counts[diameter] += nodes
     total = sum(counts.values())
     mean = sum(diameter * count for diameter, count in counts.items()) / total
@@ -52,26 +62,20 @@ def show(results: Results, folder: Path) -> list[str]:
     left.axvline(mean, color="0.5", linestyle=":", label=f"mean diameter by nodes {mean:.1f}")
     left.set_xlabel("rounds T")
     left.set_ylabel("test accuracy in %")
-    figure.legend(frameon=False, loc="outside upper left", ncols=3, fontsize=9)
+    figure.legend(loc="outside upper left", ncols=3, fontsize=9)
     right.bar(list(counts), [100 * count / total for count in counts.values()], color="0.55")
     right.set_xlabel("diameter of the H-tree")
     right.set_ylabel("share of all graph nodes in %")
-    save(figure, folder, "iterations")
-    lines = [f"| rounds | {' | '.join(NETWORKS)} |", "| --- | --- | --- |"]
-    lines += [f"| {t} | {' | '.join(mean_std(tests[name][i]) for name in NETWORKS)} |" for i, t in enumerate(rounds)]
-    best = max(rounds, key=lambda t: percent(accuracies(results, "val", network="neural tree", rounds=t)))
-    plain = sum(results["diameters"]) / len(results["diameters"])
-    lines += [
-        "",
-        f"By validation the neural tree is best at T = {best}. "
+    save_both(figure, folder, "iterations")
+    rows = [[str(t), *(mean_std(tests[name][i]) for name in NETWORKS)] for i, t in enumerate(rounds)]
+    plain = sum(trees["diameters"]) / len(trees["diameters"])
+    return [
+        Table(["rounds", *NETWORKS], rows),
+        f"By validation the neural tree is best at T = {best_rounds(results)}. "
         f"Mean diameter of the H-trees: {plain:.2f}, by nodes {mean:.2f}.",
+        Figure(WHAT, "iterations.svg"),
     ]
-    return lines
 
 
-EXPERIMENT = Experiment(
-    "iterations",
-    "scene graphs: accuracy against the number of rounds, and the H-trees' diameters",
-    measure,
-    show,
-)
+WHAT = "scene graphs: accuracy against the number of rounds, and the H-trees' diameters"
+EXPERIMENT = Experiment("iterations", WHAT, measure, draw)

@@ -8,6 +8,7 @@ from neuraltrees.experiments import (
     expressivity,
     hyperparameters,
     iterations,
+    posterior_gap,
     table1,
     times,
     training_data,
@@ -27,5 +28,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         times.TRAINING,
         times.PREPARING,
         expressivity.EXPERIMENT,
+        *posterior_gap.EXPERIMENTS,
     )
 }

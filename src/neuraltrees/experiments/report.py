@@ -9,24 +9,23 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-
 from neuraltrees.errors import InputError
 from neuraltrees.experiments.report_figures import (
     CONVOLUTIONS,
-    LOOKS,
+    NETWORKS,
     accuracy_bars,
     confusion_matrix,
-    house_style,
     htree_alone,
     inline_svg,
     learning_curves,
 )
+from neuraltrees.extras import require
 from neuraltrees.files import PathLike, write_whole
 from neuraltrees.plots.drawing import draw
+from neuraltrees.plots.style import house_style
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from torch import Tensor
 
     from neuraltrees.decomposition import TreeDecomposition
@@ -112,30 +111,34 @@ def write_report(report: DemoReport, path: PathLike) -> None:
 
 
 def _page(report: DemoReport) -> str:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    jinja2 = require("jinja2", extra="report", what="the report")
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters |= {"percent": _percent, "points": _points}
     source = resources.files("neuraltrees.experiments").joinpath("report.html.jinja").read_text("utf-8")
     by_conv = {
         CONVOLUTIONS[conv]: sorted(
-            (t for t in report.trained if t.conv == conv), key=lambda t: [*LOOKS].index(t.network)
+            (t for t in report.trained if t.conv == conv), key=lambda t: NETWORKS.index(t.network)
         )
         for conv in dict.fromkeys(t.conv for t in report.trained)
     }
     with house_style():
         figures = _figures(report, by_conv)
-    return environment.from_string(source).render(
+    page: str = environment.from_string(source).render(
         report=report,
         by_conv=by_conv,
         convolutions=CONVOLUTIONS,
         best=max(report.trained, key=lambda t: t.accuracy),
         best_of={
             network: max(mine, key=lambda t: t.accuracy)
-            for network in LOOKS
+            for network in NETWORKS
             if (mine := [t for t in report.trained if t.network == network])
         },
         unseen=int(report.confusion[:, report.confusion.sum(1) == 0].sum()),
         **figures,
     )
+    return page
 
 
 def _figures(report: DemoReport, by_conv: Mapping[str, Sequence[Trained]]) -> dict[str, Markup | list[Markup]]:
@@ -178,9 +181,9 @@ def _check(report: DemoReport) -> None:
     if not report.trained:
         raise InputError("Expected at least one trained network (got none). Train one, then write its report.")
     for t in report.trained:
-        if t.network not in LOOKS or t.conv not in CONVOLUTIONS:
+        if t.network not in NETWORKS or t.conv not in CONVOLUTIONS:
             raise InputError(
-                f"Expected a network of {', '.join(LOOKS)} and a convolution of {', '.join(CONVOLUTIONS)} "
+                f"Expected a network of {', '.join(NETWORKS)} and a convolution of {', '.join(CONVOLUTIONS)} "
                 f"(got {t.network!r} with {t.conv!r}). Leave other networks out."
             )
         for what in ("test", "val", "val_curve"):

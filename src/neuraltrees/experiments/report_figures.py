@@ -2,79 +2,31 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-import matplotlib.style
 import numpy as np
 import numpy.typing as npt
-from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from neuraltrees.extras import require
 from neuraltrees.plots.drawing import draw
+from neuraltrees.plots.style import BLUES, GRID, INK, LOOKS, figure_bytes
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from neuraltrees.experiments.report import Trained
     from neuraltrees.graph import Graph
     from neuraltrees.htree import HTree
 
-
-@dataclass(frozen=True)
-class Look:
-    """How a network looks: hatch, marker and dashes tell the two apart where colours do not print."""
-
-    color: str
-    hatch: str
-    marker: str
-    dashes: str
-
-
-# Blue and vermilion of Okabe and Ito, which people of every colour vision tell apart.
-LOOKS = {"GNN": Look("#0072B2", "", "o", "--"), "neural tree": Look("#D55E00", "///", "s", "-")}
+NETWORKS = ("GNN", "neural tree")
 CONVOLUTIONS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "gin": "GIN"}
-INK, GREY, GRID = "#15202b", "#5b6672", "#e3e7ec"
-BLUES = LinearSegmentedColormap.from_list("share", ["#ffffff", "#9ecae8", "#0072B2", "#00395c"])
-# On top of matplotlib's defaults, not of the user's own settings; texts stay texts, to be searched and read aloud.
-STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "neuraltrees",
-    "text.parse_math": False,
-    "font.size": 9.5,
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": GREY,
-    "axes.labelcolor": INK,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "grid.color": GRID,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.labelsize": 9.5,
-    "ytick.labelsize": 9,
-    "legend.frameon": False,
-    "hatch.linewidth": 0.8,
-}
 FOOT = 11  # of a bar, in per cent: room for a number
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
-
-
-@contextmanager
-def house_style() -> Iterator[None]:
-    """Figures are made and written within it; afterwards matplotlib is as it was."""
-    with matplotlib.style.context(["default", STYLE]):
-        yield
 
 
 def inline_svg(figure: Figure, name: str, label: str) -> Markup:
@@ -82,9 +34,7 @@ def inline_svg(figure: Figure, name: str, label: str) -> Markup:
 
     It shrinks with its box down to a size that is still legible; beyond that the box has to scroll.
     """
-    file = io.BytesIO()
-    figure.savefig(file, format="svg", bbox_inches="tight", pad_inches=0.05)
-    root = ElementTree.fromstring(file.getvalue())
+    root = ElementTree.fromstring(figure_bytes(figure, "svg", tight=True))
     for parent in list(root.iter()):
         # The metadata say the date and name the web; the style sheet would hold for the whole page.
         for child in [c for c in parent if c.tag in (f"{SVG}metadata", f"{SVG}style")]:
@@ -103,7 +53,9 @@ def inline_svg(figure: Figure, name: str, label: str) -> Markup:
     width = float(root.attrib.pop("width").removesuffix("pt")) * 96 / 72
     del root.attrib["height"]
     root.attrib |= {"id": name, "role": "img", "aria-label": label, "style": f"--natural: {width:.0f}px"}
-    return Markup(ElementTree.tostring(root, encoding="unicode"))
+    markupsafe = require("markupsafe", extra="report", what="the report")
+    markup: Markup = markupsafe.Markup(ElementTree.tostring(root, encoding="unicode"))
+    return markup
 
 
 def accuracy_bars(trained: Sequence[Trained], optimum: float, features_only: float) -> Figure:
@@ -111,7 +63,7 @@ def accuracy_bars(trained: Sequence[Trained], optimum: float, features_only: flo
     figure = Figure((4.8, 3.9), layout="constrained")
     axes = figure.subplots()
     convs = list(dict.fromkeys(t.conv for t in trained))
-    networks = [network for network in LOOKS if any(t.network == network for t in trained)]
+    networks = [network for network in NETWORKS if any(t.network == network for t in trained)]
     width = 0.88 / len(networks)
     for place, network in enumerate(networks):
         mine, look = [t for t in trained if t.network == network], LOOKS[network]

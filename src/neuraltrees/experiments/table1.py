@@ -7,10 +7,12 @@ from statistics import stdev
 from typing import get_args
 
 from neuraltrees.experiments.cells import Cell, accuracies
-from neuraltrees.experiments.experiment import Experiment, Results, Scale
+from neuraltrees.experiments.experiment import Experiment, Scale
+from neuraltrees.experiments.page import Block, Figure, Table
 from neuraltrees.experiments.statistics import mean_std, paired, percent
-from neuraltrees.plots.style import LOOKS, panels, save
+from neuraltrees.plots.style import LOOKS, panels, save_both
 from neuraltrees.training.spec import ConvName
+from neuraltrees.tuning.store import Results
 
 CONVS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "gin": "GIN"}
 # The H-tree of a graph has no directions, so that the edges as stored make a difference to the GNN alone.
@@ -47,32 +49,36 @@ def cells(scale: Scale) -> list[Cell]:
     ]
 
 
-def show(results: Results, folder: Path) -> list[str]:
+def draw(results: Results, folder: Path) -> list[Block]:
     tests = {(conv, name): accuracies(results, conv=conv, network=name) for conv in CONVS for name in NETWORKS}
-    lines = [
-        "| convolution | paper: graph / tree | GNN, stored edges | GNN, symmetric edges | neural tree "
-        "| ours − paper: graph (stored) / tree | tree − stored | tree − symmetric |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     for conv, title in CONVS.items():
         tree, stored, both = (tests[conv, name] for name in NETWORKS)
         graph_printed, tree_printed = PRINTED[conv]
-        row = [
-            f"{graph_printed:.1f} / {tree_printed:.1f}",
-            *map(mean_std, (stored, both, tree)),
-            f"{percent(stored) - graph_printed:+.1f} / {percent(tree) - tree_printed:+.1f}",
-            paired(tree, stored),
-            paired(tree, both),
-        ]
-        lines.append(f"| {title} | {' | '.join(row)} |")
+        rows.append(
+            [
+                title,
+                f"{graph_printed:.1f} / {tree_printed:.1f}",
+                *map(mean_std, (stored, both, tree)),
+                f"{percent(stored) - graph_printed:+.1f} / {percent(tree) - tree_printed:+.1f}",
+                paired(tree, stored),
+                paired(tree, both),
+            ]
+        )
+    _draw_bars(tests, folder)
+    header = ["convolution", "paper: graph / tree", "GNN, stored edges", "GNN, symmetric edges", "neural tree"]
+    header += ["ours − paper: graph (stored) / tree", "tree − stored", "tree − symmetric"]
+    return [Table(header, rows), Figure(WHAT, "table1.svg")]
+
+
+def _draw_bars(tests: dict[tuple[str, str], list[float]], folder: Path) -> None:
     figure, (axes,) = panels(1, width=7)
     for place, name in enumerate(NETWORKS):
-        colour = LOOKS[name][0]
+        look = LOOKS[name]
         where = [number + 0.27 * (place - 1) for number in range(len(CONVS))]
         means = [percent(tests[conv, name]) for conv in CONVS]
-        hatch = ("", "//", "..")[place]
         label = "GNN, symmetric edges" if name == "GNN" else name
-        axes.bar(where, means, 0.25, color=colour, hatch=hatch, edgecolor="white", label=label)
+        axes.bar(where, means, 0.25, color=look.color, hatch=look.hatch, edgecolor="white", label=label)
         spreads = [100 * stdev(tests[conv, name]) if len(tests[conv, name]) > 1 else 0.0 for conv in CONVS]
         axes.errorbar(where, means, spreads, fmt="none", ecolor="0.25", capsize=2, linewidth=1)
     for number, conv in enumerate(CONVS):
@@ -82,12 +88,10 @@ def show(results: Results, folder: Path) -> list[str]:
     axes.set_xticks(range(len(CONVS)), list(CONVS.values()))
     axes.set_ylabel("test accuracy in %")
     axes.grid(visible=False, axis="x")
-    axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
+    axes.legend(fontsize=8, ncols=2, loc="upper left")
     axes.set_ylim(0, 80)
-    save(figure, folder, "table1")
-    return lines
+    save_both(figure, folder, "table1")
 
 
-EXPERIMENT = Experiment.of_cells(
-    "table1", "scene graphs: test accuracy of four convolutions on graph and tree", cells, show
-)
+WHAT = "scene graphs: test accuracy of four convolutions on graph and tree"
+EXPERIMENT = Experiment.of_cells("table1", WHAT, cells, draw)

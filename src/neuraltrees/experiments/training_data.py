@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuraltrees.experiments.cells import Cell, accuracies
-from neuraltrees.experiments.experiment import Experiment, Results, Scale
-from neuraltrees.experiments.statistics import mean_std, paired
+from neuraltrees.experiments.experiment import Experiment, Scale
+from neuraltrees.experiments.page import Block, Figure, Table
+from neuraltrees.experiments.statistics import mean_std, paired, percent
 from neuraltrees.experiments.table1 import NETWORKS
-from neuraltrees.plots.style import LOOKS, line, panels, save
+from neuraltrees.plots.style import LOOKS, line, panels, save_both
+from neuraltrees.tuning.store import Results
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 
@@ -25,32 +27,28 @@ def cells(scale: Scale) -> list[Cell]:
     ]
 
 
-def show(results: Results, folder: Path) -> list[str]:
-    shares = sorted({cell["name"]["share"] for cell in results["cells"]})
+def draw(results: Results, folder: Path) -> list[Block]:
+    shares = sorted({record["name"]["share"] for record in results.records})
     tests = {name: [accuracies(results, network=name, share=share) for share in shares] for name in NETWORKS}
     figure, (axes,) = panels(1, width=5.5)
     for name, values in tests.items():
         line(axes, [100 * share for share in shares], values, name, LOOKS[name])
     axes.set_xlabel("training nodes in % of all nodes")
     axes.set_ylabel("test accuracy in %")
-    axes.legend(frameon=False)
-    save(figure, folder, "training-data")
-    lines = [f"| training share | {' | '.join(NETWORKS)} | tree − GNN |", "| --- " * (len(NETWORKS) + 2) + "|"]
+    axes.legend()
+    save_both(figure, folder, "training-data")
+    rows = []
     for number, share in enumerate(shares):
         row = [mean_std(tests[name][number]) for name in NETWORKS]
-        difference = paired(tests["neural tree"][number], tests["GNN"][number])
-        lines.append(f"| {100 * share:.0f} % | {' | '.join(row)} | {difference} |")
-    rises = {
-        name: sum(values[-1]) / len(values[-1]) - sum(values[0]) / len(values[0]) for name, values in tests.items()
-    }
-    lines += ["", "Rise from the smallest to the largest share, in points: "]
-    lines[-1] += ", ".join(f"{name} {100 * rise:+.1f}" for name, rise in rises.items()) + "."
-    return lines
+        rows.append([f"{100 * share:.0f} %", *row, paired(tests["neural tree"][number], tests["GNN"][number])])
+    rises = {name: percent(values[-1]) - percent(values[0]) for name, values in tests.items()}
+    text = ", ".join(f"{name} {rise:+.1f}" for name, rise in rises.items())
+    return [
+        Table(["training share", *NETWORKS, "tree − GNN"], rows),
+        f"Rise from the smallest to the largest share, in points: {text}.",
+        Figure(WHAT, "training-data.svg"),
+    ]
 
 
-EXPERIMENT = Experiment.of_cells(
-    "training-data",
-    "scene graphs: accuracy against the share of training nodes, GCN",
-    cells,
-    show,
-)
+WHAT = "scene graphs: accuracy against the share of training nodes, GCN"
+EXPERIMENT = Experiment.of_cells("training-data", WHAT, cells, draw)

@@ -63,5 +63,13 @@ class Metric:
         """A value as tables show it."""
         return f"{100 * value:.1f} %" if self.percent else f"{value:.4g}"
 
+    def show_spread(self, mean: float, spread: float) -> str:
+        """A mean with its standard deviation, as tables show them.
+
+        >>> Metric("accuracy", lambda answers, y: answers, percent=True).show_spread(0.614, 0.021)
+        '61.4 ± 2.1 %'
+        """
+        return f"{self.show(mean).removesuffix(' %')} ± {self.show(spread)}"
+
     def __repr__(self) -> str:
         return f"Metric({self.name!r})"

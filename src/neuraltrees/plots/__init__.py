@@ -1,1 +1,5 @@
-"""Figures: one style, one way to save."""
+"""Figures; matplotlib comes with the extra `plots`."""
+
+from neuraltrees.extras import require as _require
+
+_require("matplotlib", extra="plots", what="figures")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import os
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -24,9 +20,10 @@ from matplotlib.path import Path as Outline
 from matplotlib.textpath import TextToPath
 
 from neuraltrees.errors import InputError
-from neuraltrees.files import write_whole
+from neuraltrees.files import PathLike
 from neuraltrees.plots.graph_layout import graph_layout
 from neuraltrees.plots.layout import Floats, Layout
+from neuraltrees.plots.style import DPI, check_ending, save_figure
 from neuraltrees.plots.tree_layout import decomposition_layout, htree_layout
 
 if TYPE_CHECKING:
@@ -34,9 +31,8 @@ if TYPE_CHECKING:
     from neuraltrees.graph import Graph
     from neuraltrees.htree import HTree
 
-FORMATS = (".svg", ".png", ".pdf")
 MAX_NODES = 400
-FONT, TITLE_FONT, DPI = 9.0, 11.0, 160
+FONT, TITLE_FONT = 9.0, 11.0
 PADDING, LINE_HEIGHT = 4.0, 11.5
 BOX = LINE_HEIGHT + 2 * PADDING  # a box with one line, and the diameter of a leaf with one or two digits
 MARGIN, TITLE_SPACE, PANEL_GAP, ROW_GAP = 14.0, 30.0, 36.0, 22.0
@@ -68,7 +64,7 @@ def draw(
     htree: HTree | None = None,
     *,
     labels: Sequence[str] | None = None,
-    path: str | os.PathLike[str] | None = None,
+    path: PathLike | None = None,
 ) -> Figure:
     """Draw a graph, its tree decomposition and its H-tree side by side.
 
@@ -85,12 +81,8 @@ def draw(
     Returns:
         The figure. It is unknown to pyplot: nothing is to be closed.
     """
-    target = None if path is None else Path(path)
-    if target is not None and target.suffix.lower() not in FORMATS:
-        raise InputError(
-            f"Expected a path that ends in {', '.join(FORMATS)} (got {os.fspath(target)!r}). "
-            f"Change its ending, or leave 'path' out and save the returned figure."
-        )
+    if path is not None:
+        check_ending(path)
     names = [" ".join(str(name).split()) for name in (range(graph.num_nodes) if labels is None else labels)]
     _check(graph, decomposition, htree, names)
     colors = _palette(graph.num_nodes)
@@ -130,8 +122,8 @@ def draw(
             )
         )
     figure = _compose(panels)
-    if target is not None:
-        _write(figure, target)
+    if path is not None:
+        save_figure(figure, path)
     return figure
 
 
@@ -315,15 +307,3 @@ def _rounded(x0: float, y0: float, x1: float, y1: float, r: float) -> Outline:
     ]
     side = [Outline.LINETO, Outline.CURVE4, Outline.CURVE4, Outline.CURVE4]
     return Outline(points, [Outline.MOVETO, *side * 4, Outline.CLOSEPOLY])
-
-
-def _write(figure: Figure, target: Path) -> None:
-    """Write the file whole or not at all; equal figures give equal bytes."""
-    kind = target.suffix.lower()[1:]
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    image = io.BytesIO()
-    with matplotlib.rc_context(
-        {"svg.fonttype": "none", "svg.hashsalt": "neuraltrees", "pdf.fonttype": 42, "savefig.bbox": "standard"}
-    ):
-        figure.savefig(image, format=kind, dpi=DPI, facecolor="white", transparent=False, metadata=metadata)
-    write_whole(target, image.getvalue())

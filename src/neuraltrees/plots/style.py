@@ -1,32 +1,92 @@
-"""The look of all figures: readable in print, without colour too."""
+"""The one style of all figures: palette, settings and saving. Readable in print, without colour too."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from statistics import stdev
+from typing import Any
 
-import matplotlib as mpl
+import matplotlib.style
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
-from neuraltrees.files import write_whole
+from neuraltrees.errors import InputError
+from neuraltrees.files import PathLike, write_whole
 
-# Colour, marker and line for each kind of network: Okabe and Ito's colours, told apart by shape as well.
+ENDINGS = (".svg", ".png", ".pdf")
+DPI = 160
+INK, GREY, GRID = "#15202b", "#5b6672", "#e3e7ec"
+# The colours of Okabe and Ito, which people of every colour vision tell apart.
+BLUE, VERMILION, SKY, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#56B4E9", "#E69F00", "#009E73", "#CC79A7"
+BLUES = LinearSegmentedColormap.from_list("share", ["#f4f7fa", "#9ecae8", BLUE, "#00395c"])
+# On top of matplotlib's defaults, not of the user's own settings; texts stay texts, to be searched and read aloud.
+SETTINGS: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "neuraltrees",
+    "pdf.fonttype": 42,
+    "text.parse_math": False,
+    "font.size": 9.5,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.frameon": False,
+    "hatch.linewidth": 0.8,
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a network looks in a figure: marker, dashes and hatch tell it from others where colours do not print."""
+
+    color: str
+    marker: str
+    dashes: str
+    hatch: str = ""
+
+
 LOOKS = {
-    "neural tree": ("#d55e00", "o", "-"),
-    "GNN": ("#0072b2", "s", "--"),
-    "GNN, stored edges": ("#56b4e9", "^", ":"),
+    "neural tree": Look(VERMILION, "o", "-", "///"),
+    "GNN": Look(BLUE, "s", "--"),
+    "GNN, stored edges": Look(SKY, "^", ":", ".."),
 }
 MORE = (
-    ("#d55e00", "o", "-"),
-    ("#e69f00", "v", "-"),
-    ("#009e73", "D", "-"),
-    ("#cc79a7", "P", "-"),
-    ("#000000", "X", "-"),
+    Look(VERMILION, "o", "-"),
+    Look(ORANGE, "v", "-"),
+    Look(GREEN, "D", "-"),
+    Look(PURPLE, "P", "-"),
+    Look("#000000", "X", "-"),
 )
-FORMATS = ("svg", "png")
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """The settings of all figures, within a `with` block or a function decorated by `@house_style()`.
+
+    >>> import matplotlib
+    >>> with house_style():
+    ...     matplotlib.rcParams["svg.fonttype"]
+    'none'
+    """
+    with matplotlib.style.context(["default", SETTINGS]):
+        yield
 
 
 def panels(
@@ -38,28 +98,72 @@ def panels(
     axes = list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).flat)
     for empty in axes[count:]:
         empty.set_axis_off()
-    axes = axes[:count]
-    for each in axes:
-        each.spines[["top", "right"]].set_visible(False)
-        each.grid(alpha=0.25)
-        each.set_axisbelow(True)
-    return figure, axes
+    return figure, axes[:count]
 
 
-def line(
-    axes: Axes, x: Sequence[float], values: Sequence[Sequence[float]], label: str, look: tuple[str, str, str]
-) -> None:
+def line(axes: Axes, x: Sequence[float], values: Sequence[Sequence[float]], label: str, look: Look) -> None:
     """Means with bars of one standard deviation, in per cent."""
-    colour, marker, style = look
     means = [100 * sum(each) / len(each) for each in values]
     spreads = [100 * stdev(each) if len(each) > 1 else 0.0 for each in values]
-    axes.errorbar(x, means, spreads, color=colour, marker=marker, linestyle=style, capsize=3, label=label, markersize=5)
+    error_line(axes, x, means, spreads, label, look)
 
 
-def save(figure: Figure, folder: Path, name: str) -> None:
-    """Writes the figure in every format, each whole or not at all, the same bytes for the same content."""
-    with mpl.rc_context({"svg.hashsalt": name}):
-        for form in FORMATS:
-            buffer = BytesIO()
-            figure.savefig(buffer, format=form, dpi=160, metadata={"Date": None} if form == "svg" else None)
-            write_whole(folder / f"{name}.{form}", buffer.getvalue())
+def error_line(
+    axes: Axes, x: Sequence[float], means: Sequence[float], spreads: Sequence[float], label: str, look: Look
+) -> None:
+    """A line with error bars."""
+    style: dict[str, Any] = {"color": look.color, "marker": look.marker, "linestyle": look.dashes, "markersize": 5}
+    axes.errorbar(x, means, spreads, capsize=3, label=label, **style)
+
+
+def plain_numbers(axis: Axis) -> None:
+    """Labels a logarithmic axis by plain numbers: powers of ten would need mathematics in texts, which is off."""
+    axis.set_major_formatter("{x:,g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def readable_ink(fill: Sequence[float]) -> str:
+    """Dark or white text, whichever has the greater contrast with a fill (red, green, blue), by WCAG 2."""
+    channels = np.array(fill[:3])
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return "#ffffff" if linear @ (0.2126, 0.7152, 0.0722) < 0.2 else INK
+
+
+def check_ending(path: PathLike) -> str:
+    """The format that a path asks for: svg, png or pdf; any other ending raises `InputError`."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"Expected a path that ends in {', '.join(ENDINGS)}; got {path}. Change its ending.")
+    return ending[1:]
+
+
+def figure_bytes(figure: Figure, form: str, tight: bool = False) -> bytes:
+    """A figure as svg, png or pdf; equal figures give equal bytes.
+
+    Args:
+        figure: the figure.
+        form: svg, png or pdf.
+        tight: whether to cut the margins off.
+    """
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
+    box: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.05} if tight else {}
+    image = BytesIO()
+    with house_style():
+        figure.savefig(image, format=form, dpi=DPI, facecolor="white", metadata=metadata, **box)
+    return image.getvalue()
+
+
+def save_figure(figure: Figure, path: PathLike) -> None:
+    """Writes a figure whole or not at all, in the format of its ending: .svg, .png or .pdf.
+
+    >>> save_figure(Figure(), "figure.gif")
+    Traceback (most recent call last):
+    neuraltrees.errors.InputError: Expected a path that ends in .svg, .png, .pdf; got figure.gif. Change its ending.
+    """
+    write_whole(path, figure_bytes(figure, check_ending(path)))
+
+
+def save_both(figure: Figure, folder: Path, name: str) -> None:
+    """Writes a figure as .svg, for pages, and as .png, for slides."""
+    for ending in (".svg", ".png"):
+        save_figure(figure, folder / f"{name}{ending}")

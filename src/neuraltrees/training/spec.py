@@ -70,6 +70,11 @@ class NetworkSpec(Spec):
         given = (getattr(self, name) for name in OWN_PARTS)
         return tuple(each for each in given if isinstance(each, str) and ":" in each)
 
+    @property
+    def needs_tree(self) -> bool:
+        """Whether the network passes messages on H-trees."""
+        return self.model == "neural-tree" if self.schedule is None else bool(find_place(self.schedule).needs_tree)
+
     def as_dict(self) -> dict[str, Any]:
         """All values by name; `InputError` for a part of one's own that has no place."""
         for name in OWN_PARTS:

@@ -1,118 +1,47 @@
-"""What tuning tries: a grid of hyper-parameters, its points, and what came out at one of them."""
+"""Trials: the training of all runs at one point of a grid, and the rule by which one of them is chosen."""
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from itertools import product
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from neuraltrees.errors import InputError
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-
-
-@dataclass(frozen=True)
-class Point:
-    """The five hyper-parameters that are tuned."""
-
-    layers: int
-    hidden: int
-    lr: float
-    dropout: float
-    weight_decay: float
-
-    def applied(self, network: NetworkSpec, training: TrainingSpec) -> tuple[NetworkSpec, TrainingSpec]:
-        """A network and its training with these values.
-
-        >>> network, training = Point(2, 16, 0.01, 0.5, 0.0).applied(NetworkSpec(conv="gin"), TrainingSpec(epochs=9))
-        >>> network.conv, network.layers, training.epochs, training.lr
-        ('gin', 2, 9, 0.01)
-        """
-        return (
-            replace(network, layers=self.layers, hidden=self.hidden, dropout=self.dropout),
-            replace(training, lr=self.lr, weight_decay=self.weight_decay),
-        )
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name.replace('_', ' ')} {getattr(self, name):g}" for name in self.__match_args__)
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The values to try, kept in ascending order; by default the paper's. What a network allows, a grid allows.
-
-    >>> grid = Grid(layers=(3, 2), hidden=(16,), lr=(0.01,), dropout=(0.5, 0.25))
-    >>> grid.layers, grid.first().size, grid.size
-    ((2, 3), 2, 16)
-    >>> Grid(layers=(0, 1))
-    Traceback (most recent call last):
-    neuraltrees.errors.InputError: Expected layers to be at least 1; got 0.
-    """
-
-    layers: Sequence[int] = (1, 2, 3, 4, 5, 6)
-    hidden: Sequence[int] = (16, 32, 64, 128, 256)
-    lr: Sequence[float] = (0.0005, 0.001, 0.005, 0.01)
-    dropout: Sequence[float] = (0.25, 0.5, 0.75)
-    weight_decay: Sequence[float] = (0.0, 1e-4, 1e-3, 1e-2)
-
-    def __post_init__(self) -> None:
-        for name, values in self.values().items():
-            check: Callable[..., object] = NetworkSpec if name in NetworkSpec.__match_args__ else TrainingSpec
-            if not values:
-                raise InputError(f"Expected at least one value of {name}; got none.")
-            for value in values:
-                check(**{name: value})  # raises for a value that cannot be trained with
-            if len(set(values)) < len(values):
-                raise InputError(f"Expected every value of {name} once; got {', '.join(map(str, values))}.")
-            kind = int if name in ("layers", "hidden") else float
-            object.__setattr__(self, name, tuple(sorted(map(kind, values))))
-
-    @property
-    def size(self) -> int:
-        """How many points there are."""
-        return len(self.points())
-
-    def points(self) -> list[Point]:
-        """All combinations; the last hyper-parameter changes fastest."""
-        axes = (self.layers, self.hidden, self.lr, self.dropout, self.weight_decay)
-        return [Point(*values) for values in product(*axes)]
-
-    def values(self) -> dict[str, tuple[float, ...]]:
-        """The values of every hyper-parameter, by its name."""
-        return {name: tuple(getattr(self, name)) for name in self.__match_args__}
-
-    def first(self) -> Grid:
-        """The first stage: dropout and regularisation at their lowest."""
-        return replace(self, dropout=self.dropout[:1], weight_decay=self.weight_decay[:1])
-
-    def second(self, best: Point) -> Grid:
-        """The second stage: rounds, size and learning rate as they were best in the first."""
-        return replace(self, layers=(best.layers,), hidden=(best.hidden,), lr=(best.lr,))
-
-
-PAPER_GRID = Grid()
+from neuraltrees.tuning.grid import Grid, Point
 
 # Accuracies are ratios in single precision: means that are closer than this are equal, means that differ are not.
 TIE = 1e-6
 
 
 @dataclass(frozen=True)
-class TrialDone:
-    """What came out at one point of a grid. Trials are equal if all but their seconds are.
+class Trial:
+    """The result of training at one point of a grid. Trials are equal if all but their seconds are.
 
     Args:
-        stage: 1 or 2.
         point: the hyper-parameters.
-        val, test: accuracies of every run at its best validation epoch.
-        seconds: how long it took; 0 for the point of stage 2 that stage 1 has tried.
+        val, test: metrics of every run at its best validation epoch.
+        parameters: number of weights of the network.
+        stage: the stage of the search, from 1.
+        seconds: how long the training took; 0 for a point that an earlier stage has tried.
+        resumed: whether it was found in the store rather than trained now.
     """
 
-    stage: int
     point: Point
     val: tuple[float, ...]
     test: tuple[float, ...]
-    seconds: float = field(compare=False)
+    parameters: int
+    stage: int = 1
+    seconds: float = field(default=0.0, compare=False)
+    resumed: bool = field(default=False, compare=False)
+
+    @classmethod
+    def of(cls, point: Point, record: Mapping[str, Any], stage: int = 1, resumed: bool = False) -> Trial:
+        """The trial that a record of a store holds."""
+        val, test = ([_number(run.get(kind)) for run in record["runs"]] for kind in ("val", "test"))
+        seconds = record.get("seconds", 0.0)
+        return cls(point, tuple(val), tuple(test), record["parameters"], stage, seconds, resumed)
 
     @property
     def val_mean(self) -> float:
@@ -121,48 +50,92 @@ class TrialDone:
     @property
     def val_std(self) -> float | None:
         """The standard deviation among the runs; one run has none."""
-        return statistics.stdev(self.val) if len(self.val) > 1 else None
+        if len(self.val) < 2:
+            return None
+        return statistics.stdev(self.val) if all(map(math.isfinite, self.val)) else math.nan
 
     @property
     def test_mean(self) -> float:
         return statistics.fmean(self.test)
 
 
+def select(trials: Iterable[Trial], higher_is_better: bool = True) -> Trial:
+    """The trial with the best mean of the validation metric.
+
+    Of means within 1e-6 of the best, the network with the fewest weights wins, then the first in the order given. Test
+    metrics play no part; a mean that is not finite never wins.
+
+    >>> small, large = (Trial(Point(hidden=h), (0.5,), (0.5,), parameters=100 * h) for h in (4, 8))
+    >>> select([large, small]).point
+    Point(hidden=4)
+    """
+    listed = list(trials)
+    finite = [trial for trial in listed if math.isfinite(trial.val_mean)]
+    if not finite:
+        raise InputError(
+            f"Expected a trial with a finite validation metric; got {len(listed)} without. Lower the learning rates."
+        )
+    best = (max if higher_is_better else min)(trial.val_mean for trial in finite)
+    return min((t for t in finite if abs(best - t.val_mean) <= TIE), key=lambda t: t.parameters)
+
+
 @dataclass(frozen=True)
 class Tuned:
-    """The outcome of a tuning.
+    """The outcome of a search.
 
     Args:
-        network, training: with the chosen hyper-parameters.
         grid: what was tried.
-        trials: all trials, in the order of the grid, the first stage before the second.
-        first, best: the chosen trial of either stage; `best` is the one that counts.
+        stages: the hyper-parameters that each stage varied.
+        trials: all trials, stage after stage, in the order of the grid.
+        chosen: the chosen trial of every stage; the last one counts.
+        higher_is_better: whether the metric is better where it is higher.
+        metric: the name of the metric.
+        percent: whether it is shown in per cent.
     """
 
-    network: NetworkSpec
-    training: TrainingSpec
     grid: Grid
-    trials: tuple[TrialDone, ...]
-    first: TrialDone
-    best: TrialDone
+    stages: tuple[tuple[str, ...], ...]
+    trials: tuple[Trial, ...]
+    chosen: tuple[Trial, ...]
+    higher_is_better: bool = True
+    metric: str = "accuracy"
+    percent: bool = True
+
+    @property
+    def best(self) -> Trial:
+        return self.chosen[-1]
+
+    def ranked(self) -> list[Trial]:
+        """Every point once, the chosen one first and then by the validation metric."""
+        once = {trial.point: trial for trial in reversed(self.trials)}
+        sign = -1 if self.higher_is_better else 1
+        return sorted(once.values(), key=lambda t: (t.point != self.best.point, _rank(sign * t.val_mean)))
 
     def table(self) -> list[dict[str, Any]]:
         """Every trial as a row of plain values."""
         return [
             {
                 "stage": trial.stage,
-                **asdict(trial.point),
+                **trial.point,
                 "val_mean": trial.val_mean,
                 "val_std": trial.val_std,
                 "test_mean": trial.test_mean,
+                "parameters": trial.parameters,
                 "seconds": trial.seconds,
-                "chosen": trial in (self.first, self.best),
+                "chosen": trial in self.chosen,
             }
             for trial in self.trials
         ]
 
 
-def select(trials: Sequence[TrialDone], weights: Callable[[Point], int]) -> TrialDone:
-    """The trial of the highest mean validation accuracy; of equals that of the smallest network, then the first."""
-    top = max(trial.val_mean for trial in trials)
-    return min((t for t in trials if top - t.val_mean < TIE), key=lambda t: weights(t.point))
+def of_stage(trials: Sequence[Trial], stage: int) -> list[Trial]:
+    return [trial for trial in trials if trial.stage == stage]
+
+
+def _number(value: float | None) -> float:
+    """JSON has null for a metric that is not finite."""
+    return math.nan if value is None else value
+
+
+def _rank(value: float) -> float:
+    return value if math.isfinite(value) else math.inf

@@ -1,23 +1,28 @@
-"""Hyper-parameter tuning as in the paper: rounds, size and learning rate first, then dropout and regularisation."""
+"""Hyper-parameter tuning of a network on a task, by default over the paper's grid and in its two stages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 import torch
 
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
+from neuraltrees.training.device import check_device
 from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.tuning.study import Study, open_study, subject_of
-from neuraltrees.tuning.trials import PAPER_GRID, Grid, Point, TrialDone, Tuned, select
+from neuraltrees.tuning.grid import PAPER_GRID, PAPER_STAGES, Grid, Stages
+from neuraltrees.tuning.search import OnTrial, search
+from neuraltrees.tuning.store import Results, open_store
+from neuraltrees.tuning.trials import Tuned
 from neuraltrees.tuning.workers import Job, Workers
 
-OnTrial = Callable[[TrialDone], None]
+FILE = "tuning.json"
 
 
 def tune(
@@ -28,74 +33,78 @@ def tune(
     grid: Grid = PAPER_GRID,
     *,
     folder: PathLike,
+    stages: Stages = PAPER_STAGES,
     workers: int = 1,
     device: torch.device | str = "cpu",
     on_trial: OnTrial | None = None,
 ) -> Tuned:
-    """Finds the hyper-parameters of the highest mean validation accuracy, in two grid searches.
+    """Finds the hyper-parameters with the best mean of the validation metric.
 
-    The first tries all rounds, sizes and learning rates with the lowest dropout and regularisation; the second all
-    dropouts and regularisations with the best of the first. Of equal accuracies the network with fewer weights wins,
-    then the first in the order of the grid. Test accuracies are kept, and play no part.
+    By default as in the paper: the first stage tries all rounds, sizes and learning rates with the lowest dropout and
+    regularisation, the second all dropouts and regularisations with the best of the first. `select` has the rule by
+    which one is chosen. Test metrics are stored, and play no part.
 
-    The folder keeps every trial that is done. After an interruption of any kind the same call finishes what is missing,
-    and gives what an unbroken one gives.
+    Finished trials are saved in the folder. After an interruption of any kind the same call runs those that are
+    missing, and returns what an uninterrupted one returns.
 
     Args:
         task: the graphs.
         runs: seed and split of each run; all runs of a trial are trained at once.
-        network, training: all that is not tuned.
+        network, training: everything that is not tuned.
         grid: the values to try.
-        folder: where the study is kept; one with another study is refused.
+        folder: where the trials are saved, in `tuning.json`; a folder with other trials is refused.
+        stages: the hyper-parameters that each stage varies; those that none names join the first.
         workers: processes to train in. With several, a script calls this under `if __name__ == "__main__":`.
         device: where to train; all workers share it.
-        on_trial: told of every trial, those that the folder already holds included.
+        on_trial: called with every trial, those that the folder already has included.
     """
-    if workers < 1:
-        raise InputError(f"Expected at least one worker; got {workers}.")
     if not runs:
         raise InputError("Expected at least one run; got none.")
     for run in runs:
         task.check_split(run.split)
-    try:
-        kind = torch.device(device).type
-    except RuntimeError:
-        raise InputError(f"Expected a device such as cpu or cuda; got {device!r}.") from None
-    subject = subject_of(task, runs, network, training, grid, kind)
-    grown = task.with_trees() if network.model == "neural-tree" else task
-    tell = on_trial or (lambda trial: None)
+    kind, higher_is_better = check_device(device).type, task.objective.metric.higher_is_better
 
-    def weights(point: Point) -> int:
-        with torch.device("meta"):
-            built = point.applied(network, training)[0].build(task)
-        return sum(parameter.numel() for parameter in built.parameters())
+    def job() -> Job:
+        grown = task.with_trees() if network.needs_tree else task
+        return Job(grown, list(runs), network, training, str(device))
 
-    job = Job(grown, list(runs), network, training, str(device))
-    with open_study(folder, subject) as study, Workers(job, workers) as pool:
-        first = _finish(study, 1, grid.first(), pool, tell)
-        best_of_first = select(first, weights)
-        stage = grid.second(best_of_first.point)
-        tried = replace(best_of_first, stage=2, seconds=0.0)  # its dropout and regularisation are the lowest
-        second = _finish(study, 2, stage, pool, tell, tried)
-        best = select(second, weights)
-    return Tuned(*best.point.applied(network, training), grid, (*first, *second), best_of_first, best)
+    pool = Workers(job, workers)
+    fixed = {part: _untuned(spec, grid) for part, spec in (("network", network), ("training", training))}
+    subject = {
+        "task": task.fingerprint(),
+        "runs": _digest(runs),
+        "device": kind,
+        **fixed,
+        "grid": dict(grid),
+        "stages": grid.stages(stages),
+        "higher_is_better": higher_is_better,
+    }
+    defaults = {"network": NetworkSpec().as_dict(), "training": TrainingSpec().as_dict(), "higher_is_better": True}
+    with open_store(Path(folder) / FILE, "tune", subject, defaults) as store, pool:
+        tuned = search(grid, stages, pool, store, higher_is_better=higher_is_better, on_trial=on_trial)
+    metric = task.objective.metric
+    return replace(tuned, metric=metric.name, percent=metric.percent)
 
 
-def _finish(
-    study: Study, stage: int, grid: Grid, pool: Workers, tell: OnTrial, tried: TrialDone | None = None
-) -> list[TrialDone]:
-    """The trials of a stage in the order of its grid, after running those that are missing."""
-    done = study.done(stage)
-    if tried is not None and tried.point not in done:
-        study.add(tried, grid)
-        done[tried.point] = tried
-    points = grid.points()
-    for point in points:
-        if point in done:
-            tell(done[point])
-    with closing(pool.attempt([point for point in points if point not in done])) as outcomes:
-        for point, outcome in outcomes:
-            done[point] = TrialDone(stage, point, outcome.val, outcome.test, outcome.seconds)
-            study.add(done[point], grid)
-            tell(done[point])
-    return [done[point] for point in points]
+def has_trials(folder: PathLike) -> bool:
+    """Whether a folder has trials of a tuning, finished or not."""
+    return (Path(folder) / FILE).exists()
+
+
+def stored_grid(folder: PathLike) -> Grid:
+    """The grid of the tuning in a folder."""
+    return Grid(**Results.read(Path(folder) / FILE).subject["grid"])
+
+
+def _untuned(spec: NetworkSpec | TrainingSpec, grid: Grid) -> dict[str, Any]:
+    return {name: value for name, value in spec.as_dict().items() if name not in grid}
+
+
+def _digest(runs: Sequence[Run]) -> str:
+    """A hash of the seeds and splits."""
+    digest = sha256()
+    for run in runs:
+        digest.update(repr((run.seed, len(run.split.train))).encode())
+        for mask in (run.split.train, run.split.val, run.split.test):
+            digest.update(mask.numpy().tobytes())
+    return digest.hexdigest()

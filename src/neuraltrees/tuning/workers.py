@@ -6,11 +6,11 @@ import io
 import os
 import signal
 import threading
-import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -21,19 +21,11 @@ from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError, NeuralTreesError
 from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import fit
-from neuraltrees.tuning.trials import Point
+from neuraltrees.tuning.grid import Point
+from neuraltrees.tuning.record import train_record
+from neuraltrees.tuning.store import Record
 
-STAYS = "What is done is kept; the same call goes on from there."
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Accuracies of every run at its best validation epoch, and how long it took."""
-
-    val: tuple[float, ...]
-    test: tuple[float, ...]
-    seconds: float
+RESUMABLE = "Finished trials are saved; rerun the same command to continue."
 
 
 @dataclass(frozen=True)
@@ -52,19 +44,16 @@ class Job:
     runs: Sequence[Run]
     network: NetworkSpec
     training: TrainingSpec
-    device: str
+    device: str = "cpu"
 
-    def attempt(self, point: Point) -> Outcome | Failure:
+    def attempt(self, point: Point) -> Record | Failure:
         """Trains at one point of the grid."""
-        start = time.perf_counter()
         try:
-            fitted = fit(self.task, *point.applied(self.network, self.training), self.runs, self.device)
+            return train_record(self.task, *point.applied(self.network, self.training), self.runs, self.device)
         except Exception as error:
             if isinstance(error, NeuralTreesError):
                 return Failure(str(error), isinstance(error, InputError))
             return Failure(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}.", False)
-        seconds = time.perf_counter() - start
-        return Outcome(tuple(fitted.val.tolist()), tuple(fitted.test.tolist()), seconds)
 
 
 class Workers:
@@ -72,25 +61,35 @@ class Workers:
 
     One worker is this very process. However many there are, each computes with one thread: sums that are divided among
     threads round differently, and the results would depend on the machine.
+
+    Args:
+        make_job: makes what all trials have in common, when the first of them is run.
+        count: number of workers.
     """
 
-    def __init__(self, job: Job, count: int) -> None:
-        self.job, self.count = job, count
+    def __init__(self, make_job: Callable[[], Job], count: int = 1) -> None:
+        if count < 1:
+            raise InputError(f"Expected at least one worker; got {count}.")
+        self.make_job, self.count = make_job, count
         self.pipes: dict[Connection, SpawnProcess] = {}
+
+    @cached_property
+    def job(self) -> Job:
+        return self.make_job()
 
     def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
         for pipe, process in self.pipes.items():
-            process.kill()  # it holds nothing: trials are kept by the process that hands them out
+            process.kill()  # it holds nothing: trials are saved by the process that hands them out
             process.join()
             process.close()
             pipe.close()
         self.pipes.clear()
 
-    def attempt(self, points: Sequence[Point]) -> Generator[tuple[Point, Outcome], None, None]:
-        """Each point with its outcome, as they are done; the first failure raises."""
+    def attempt(self, points: Sequence[Point]) -> Generator[tuple[Point, Record], None, None]:
+        """Each point with the record of its training, as they are done; the first failure raises."""
         if self.count > 1:
             yield from self._side_by_side(points)
             return
@@ -99,7 +98,7 @@ class Workers:
                 answer = self.job.attempt(point)
             yield point, _checked(answer, point)
 
-    def _side_by_side(self, points: Sequence[Point]) -> Iterator[tuple[Point, Outcome]]:
+    def _side_by_side(self, points: Sequence[Point]) -> Iterator[tuple[Point, Record]]:
         waiting, busy = deque(points), dict[Connection, Point]()
         self._start(min(self.count, len(points)))
         for pipe in self.pipes:
@@ -113,10 +112,10 @@ class Workers:
                     answer = ready.recv()
                 except (EOFError, OSError):
                     raise self._lost(ready, point) from None
-                outcome = _checked(answer, point)
+                record = _checked(answer, point)
                 if waiting:
                     busy[ready] = self._hand_out(ready, waiting.popleft())
-                yield point, outcome
+                yield point, record
 
     def _start(self, count: int) -> None:
         context = get_context("spawn")
@@ -162,14 +161,14 @@ class Workers:
                 how = f"ended with exit code {code}"
                 hint = " A script that uses several workers calls tune under `if __name__ == '__main__':`."
         when = "before its first trial" if point is None else f"at the trial {point}"
-        return NeuralTreesError(f"A worker {how} {when}.{hint} {STAYS}")
+        return NeuralTreesError(f"A worker {how} {when}.{hint} {RESUMABLE}")
 
 
-def _checked(answer: Outcome | Failure, point: Point) -> Outcome:
-    if isinstance(answer, Outcome):
+def _checked(answer: Record | Failure, point: Point) -> Record:
+    if not isinstance(answer, Failure):
         return answer
     kind = InputError if answer.of_input else NeuralTreesError
-    raise kind(f"The trial {point} failed: {answer.reason} {STAYS}")
+    raise kind(f"The trial {point} failed: {answer.reason} {RESUMABLE}")
 
 
 def _work(pipe: Connection) -> None:

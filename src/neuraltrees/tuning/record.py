@@ -1,0 +1,49 @@
+"""A training as the record that a store keeps: every run, the time it took and the machine."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from neuraltrees.data.task import Task
+from neuraltrees.training.runs import Run
+from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.trainer import OnEpoch, fit
+from neuraltrees.tuning.store import Record
+from neuraltrees.version import __version__
+
+
+def train_record(
+    task: Task,
+    network: NetworkSpec,
+    training: TrainingSpec,
+    runs: Sequence[Run],
+    device: torch.device | str = "cpu",
+    on_epoch: OnEpoch | None = None,
+) -> Record:
+    """Trains every run to the end; see `fit`. Metrics are those of the best validation epoch."""
+    fitted = fit(task, network, training, runs, device, on_epoch)
+    columns = (fitted.val.tolist(), fitted.test.tolist(), fitted.best_epoch.tolist())
+    return {
+        "runs": [
+            {"seed": run.seed, "split": list(run.split.counts), "val": val, "test": test, "best_epoch": epoch}
+            for run, val, test, epoch in zip(runs, *columns, strict=True)
+        ],
+        "parameters": sum(each.numel() for each in fitted.network.parameters()) // len(runs),
+        "seconds": round(fitted.seconds, 3),
+        "epochs_run": len(fitted.loss_curve),
+        **machine(device),
+    }
+
+
+def machine(device: torch.device | str) -> dict[str, Any]:
+    """The device and the versions that a result was made with."""
+    cuda = torch.device(device).type == "cuda"
+    threads = torch.get_num_threads()
+    cpu = f"CPU ({platform.machine()}, {threads} thread{'s' if threads > 1 else ''})"
+    name = torch.cuda.get_device_name(device) if cuda else cpu
+    versions = {"neuraltrees": __version__, "torch": torch.__version__, "python": platform.python_version()}
+    return {"device": name, "versions": versions}

@@ -1,0 +1,216 @@
+"""Results as a JSON file of named records, written whole after every record: an interrupted work is resumable.
+
+A file says which experiment it holds and, as its subject, all settings that its results depend on. A record has a name,
+perhaps settings of its own, and any values:
+
+    {"experiment": "table1", "subject": {}, "note": "…", "records": [{"name": {"conv": "gcn"}, "seconds": 28.7, …}, …]}
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from neuraltrees.errors import InputError
+from neuraltrees.files import PathLike, make_folder, write_whole
+
+Name: TypeAlias = Mapping[str, str | int | float | None]
+Settings: TypeAlias = Mapping[str, Any]
+Record: TypeAlias = dict[str, Any]
+
+REMEDY = "Choose another folder, or the same values."
+_MISSING = object()
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a file of results holds.
+
+    Args:
+        experiment: what the records are of.
+        records: each with its `name`, and `settings` if it has any, beside its values.
+        subject: the settings that all records depend on.
+        note: a remark, written by hand and kept.
+
+    >>> results = Results("x", [{"name": {"conv": "gcn", "k": None}, "test": 0.5}, {"name": {"conv": "gat"}}])
+    >>> results.one(conv="gcn", k=None)["test"], len(results.find()), results.find(k=4)
+    (0.5, 2, [])
+    """
+
+    experiment: str
+    records: list[Record] = field(default_factory=list)
+    subject: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+    @classmethod
+    def read(cls, path: PathLike) -> Results:
+        """Reads a file; anything but a whole file of results raises `InputError`."""
+        remedy = "Restore it, or choose another folder."
+        try:
+            content = json.loads(Path(path).read_bytes())
+        except ValueError as error:
+            raise InputError(f"Expected {path} to be a file of results; got no JSON: {error}. {remedy}") from None
+        try:
+            found = cls(content["experiment"], content["records"], content["subject"], content.get("note", ""))
+            sound = isinstance(found.subject, dict) and all(isinstance(each["name"], dict) for each in found.records)
+        except (KeyError, TypeError):
+            sound = False
+        if not sound:
+            raise InputError(f"Expected {path} to be a file of results; got another JSON file. {remedy}")
+        return found
+
+    def find(self, **name: Any) -> list[Record]:
+        """The records whose names have these values."""
+        wanted = name.items()
+        return [each for each in self.records if all(each["name"].get(key, _MISSING) == value for key, value in wanted)]
+
+    def one(self, **name: Any) -> Record:
+        """The first of the records whose names have these values; `InputError` if there is none."""
+        found = self.find(**name)
+        if not found:
+            raise InputError(f"Expected {in_words(name)} in the results of {self.experiment}; got none.")
+        return found[0]
+
+
+class Store:
+    """A file of results that is open for writing; see `open_store`."""
+
+    def __init__(self, path: Path, results: Results, defaults: Settings) -> None:
+        self.path, self.results, self.defaults = path, results, defaults
+        self._places = {_key(each["name"]): place for place, each in enumerate(results.records)}
+
+    def get(self, name: Name, settings: Settings | None = None) -> Record | None:
+        """The record of that name, None if there is none; one of other settings raises `InputError`."""
+        place = self._places.get(_key(name))
+        if place is None:
+            return None
+        record = self.results.records[place]
+        differing = _differing(record.get("settings", {}), settings or {}, self.defaults) if settings else []
+        if differing:
+            raise InputError(
+                f"Expected {self.path} to hold {in_words(name)} with the same settings; it has another "
+                f"{', '.join(differing)}. {REMEDY}"
+            )
+        return record
+
+    def add(self, name: Name, values: Mapping[str, Any], settings: Settings | None = None) -> Record:
+        """Writes a record, instead of the one of the same name if there is one; what is not finite becomes null."""
+        record: Record = {"name": dict(name), **({"settings": dict(settings)} if settings else {}), **values}
+        record = _plain(record)
+        place = self._places.setdefault(_key(name), len(self.results.records))
+        self.results.records[place : place + 1] = [record]
+        found = self.results
+        content: dict[str, Any] = {"experiment": found.experiment, "subject": found.subject}
+        content |= {"note": found.note} if found.note else {}
+        content |= {"records": found.records}
+        write_whole(self.path, (json.dumps(content, indent=1) + "\n").encode())
+        return record
+
+
+@contextmanager
+def open_store(
+    path: PathLike, experiment: str, subject: Settings | None = None, defaults: Settings | None = None
+) -> Iterator[Store]:
+    """Opens a file of results for writing, while no other process does; it is made when the first record is added.
+
+    Args:
+        path: the JSON file.
+        experiment: what its records are of.
+        subject: the settings that all records depend on; a file of other settings is refused.
+        defaults: values of settings that a file does not know: they are younger than the file, whose results had what
+            is now the default.
+    """
+    path = Path(path)
+    make_folder(path.parent)
+    with _locked(path):
+        here = _plain(subject or {})
+        found = Results.read(path) if path.exists() else Results(experiment, subject=here)
+        if found.experiment != experiment:
+            raise InputError(
+                f"Expected {path} to hold results of {experiment}; it holds those of {found.experiment}. {REMEDY}"
+            )
+        differing = _differing(found.subject, here, defaults or {})
+        if differing:
+            raise InputError(
+                f"Expected {path} to hold results of {experiment} with the same settings; it has another "
+                f"{', '.join(differing)}. {REMEDY}"
+            )
+        yield Store(path, found, defaults or {})
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Two processes that both do what is missing would do it twice. The lock ends with the process that has it."""
+    lock = path.with_name(f".{path.name}.lock")
+    while True:
+        file = lock.open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise InputError(
+                f"Expected {path} not to be in use; another process is writing to it. "
+                f"Wait for it, or choose another folder."
+            ) from None
+        if lock.exists() and os.path.samestat(lock.stat(), os.fstat(file.fileno())):
+            break
+        file.close()  # the one who had it has just removed it
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        file.close()
+
+
+def in_words(name: Name) -> str:
+    """A name as text.
+
+    >>> in_words({"conv": "gcn", "hidden_size": 32})
+    'conv gcn, hidden size 32'
+    """
+    return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in name.items())
+
+
+def _key(name: Name) -> str:
+    return json.dumps(dict(name), sort_keys=True)
+
+
+def _differing(there: Settings, here: Settings, defaults: Settings) -> list[str]:
+    """The settings that are not the same, in words; long values are left out."""
+    had, wanted, default = _flat(there), _flat(_plain(here)), _flat(_plain(defaults))
+    had = {name: default[name] for name in wanted if name in default} | had
+    found = []
+    for name in dict.fromkeys([*wanted, *had]):
+        pair = had.get(name, _MISSING), wanted.get(name, _MISSING)
+        if pair[0] != pair[1]:
+            shown = ["none" if value is _MISSING else json.dumps(value) for value in pair]
+            long = max(map(len, shown)) > 60
+            found.append(name if long else f"{name} ({shown[0]} there, {shown[1]} here)")
+    return found
+
+
+def _flat(settings: Settings, prefix: str = "") -> dict[str, Any]:
+    """Nested settings by names such as network.conv."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON gives it back."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {str(key): _plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+    return value
