@@ -17,6 +17,17 @@ if ROOT not in sys.path:
     sys.path.append(ROOT)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that need a GPU say so where there is none."""
+    import torch
+
+    if not torch.cuda.is_available():
+        skip = pytest.mark.skip(reason="torch finds no CUDA device; run `pytest -m gpu` on a machine with a GPU")
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(skip)
+
+
 @pytest.fixture(scope="session")
 def data_root() -> Path:
     """The folder of the public datasets (stanford3dsg/, planetoid/, treewidth/, ...)."""

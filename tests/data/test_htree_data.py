@@ -200,7 +200,7 @@ def test_clone_copy_and_move(batch: Batch) -> None:
     assert pickle.loads(pickle.dumps(batch)).htree == batch.htree
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.gpu
 def test_on_a_cuda_device() -> None:
     data = attach_htree(path().to("cuda"))
     assert {data[name].device.type for name in TREE_ATTRIBUTES} == {"cuda"}

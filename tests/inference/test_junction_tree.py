@@ -259,7 +259,7 @@ def test_half_precision_is_refused() -> None:
         JunctionTree.of(CHAIN).run([CHAIN.log_potentials[0].half()])
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 def test_answers_are_where_the_tables_are() -> None:
     model = random_markov_network(nt.Graph([[0, 1, 2, 3, 0], [1, 2, 3, 0, 4]]), 3, batch=10)
     tree = JunctionTree.of(model, {2: 0})
