@@ -76,11 +76,13 @@ def find_place(place: Any) -> Any:
     """
     if not isinstance(place, str):
         return place
-    module, _, name = place.partition(":")
+    module, colon, name = place.partition(":")
+    if not (colon and module.strip(".") == module and module and name):
+        raise InputError(f"Expected MODULE:NAME of something that can be imported; got {place!r}.")
     try:
         found: Any = import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise InputError(f"Expected MODULE:NAME of something that can be imported; got {place!r}: {error}.") from None
     return found

@@ -122,7 +122,11 @@ BAD_LABELS = {
     "no labels": (Classification(("a", "b")), None, "got none"),
     "two of three": (MultiLabel(("a", "b", "c")), torch.zeros(1, 2), "Expected labels y as 3 numbers for a graph"),
     "neither yes nor no": (MultiLabel(("a",)), torch.tensor([0.5]), "Expected labels y of 0, 1, or NaN or -1"),
-    "nodes without targets": (Regression(("a",), level="node"), torch.zeros(2), "as 1 number for 3 nodes; got"),
+    "nodes without targets": (
+        Regression(("a",), level="node"),
+        torch.zeros(2),
+        r"as 1 number for 3 nodes, of shape \(3, 1\); got",
+    ),
     "infinite": (Regression(("a",)), torch.tensor([torch.inf]), "Expected finite targets y"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import typer
 from rich.markup import escape
@@ -48,6 +49,8 @@ def root(
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs a command; bad input ends with one line on standard error and exit code 2."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # so that --dataset mine:load finds mine.py, as `python -m` would
     try:
         code = app(arguments, standalone_mode=False)
     except typer.TyperException as error:

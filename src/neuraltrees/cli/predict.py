@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,7 +46,9 @@ def predict(
 
         predictor = Predictor.load(bundle, device, allow or ())
         trained = predictor.bundle
-        graphs, names = read_graphs(input, trained.types, trained.edge_features is not None)
+        graphs, names = read_graphs(
+            input, trained.types, trained.edge_features is not None, ragged=isinstance(trained.features, Mapping)
+        )
     with working("predicting"):
         per_node = trained.objective.level == "node"
         answers = [

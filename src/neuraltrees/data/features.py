@@ -20,20 +20,27 @@ def node_features(graphs: Sequence[Data]) -> Features:
     Categories(sizes=(3, 5))
     """
     columns = [graph.x for graph in graphs]
-    first = columns[0]
-    if first is None or first.dim() != 2:
-        came = "none" if first is None else f"{first.dtype} of shape {tuple(first.shape)}"
-        raise InputError(f"Expected features x of shape (n, F); got {came}.")
+    for number, each in enumerate(columns):
+        if not isinstance(each, Tensor) or each.dim() != 2:
+            came = f"{each.dtype} of shape {tuple(each.shape)}" if isinstance(each, Tensor) else "none"
+            came = came if each is None or isinstance(each, Tensor) else type(each).__name__
+            raise InputError(f"Graph {number}: Expected features x as floats of shape (n, F); got {came}.")
     found = _found(columns)
     return 0 if found is None else found
 
 
 def edge_features(graphs: Sequence[Data]) -> int | Categories | None:
     """The features of the edges of some graphs; None where a graph has none."""
-    columns = [graph.get("edge_attr") for graph in graphs]
-    if any(each is None for each in columns):
+    columns = [edge_attr_of(graph) for graph in graphs]
+    without = [number for number, each in enumerate(columns) if each is None]
+    if len(without) == len(columns):
         return None
-    return _found([each.reshape(len(each), -1) for each in columns])
+    if without:
+        raise InputError(
+            f"Expected edge_attr of all graphs or of none; graph {without[0]} has none. Give it zeros, or delete those "
+            f"of the others."
+        )
+    return _found([each for each in columns if each is not None])
 
 
 def _found(columns: Sequence[Tensor]) -> int | Categories | None:
@@ -49,6 +56,8 @@ def check_features(graph: Data, features: Features, edges: int | Categories | No
 
     Shapes: node_type :math:`(n)`
     """
+    if not isinstance(features, int) and isinstance(graph.x, Tensor) and graph.x.layout != torch.strided:
+        raise InputError("Expected dense features x of categories or of several node types; got sparse ones.")
     if isinstance(features, Mapping):
         widest = max(_width(each) for each in features.values())
         check_columns("x", graph.x, widest, "node")
@@ -76,8 +85,13 @@ def check_features(graph: Data, features: Features, edges: int | Categories | No
 
 def edge_attr_of(graph: Data) -> Tensor | None:
     """The features of the edges, a row for each."""
-    attr: Tensor | None = graph.get("edge_attr")
-    return None if attr is None else attr.reshape(len(attr), -1)
+    attr: Any = graph.get("edge_attr")
+    if attr is None:
+        return None
+    if not isinstance(attr, Tensor) or attr.dim() not in (1, 2) or attr.layout != torch.strided:
+        came = f"shape {tuple(attr.shape)}" if isinstance(attr, Tensor) else type(attr).__name__
+        raise InputError(f"Expected edge_attr as a dense tensor of shape (m, D); got {came}.")
+    return attr.unsqueeze(1) if attr.dim() == 1 else attr
 
 
 def check_columns(name: str, values: Any, width: int, what: str) -> None:

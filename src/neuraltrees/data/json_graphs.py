@@ -33,7 +33,7 @@ class JsonGraph(BaseModel):
 
 
 def read_graphs(
-    path: PathLike, types: Sequence[str], edge_features: bool = False
+    path: PathLike, types: Sequence[str], edge_features: bool = False, ragged: bool = False
 ) -> tuple[list[Data], list[list[str]]]:
     """The graphs of a file with `node_type` set, and the names of their nodes.
 
@@ -41,6 +41,7 @@ def read_graphs(
         path: one graph, or several under "graphs"; `.gz` and `.xz` are unpacked.
         types: the node types, in their order.
         edge_features: whether every graph must have features of its edges.
+        ragged: whether node types may have other numbers of features; narrower ones are padded with zeros.
     """
     try:
         content = json.loads(read_whole(path))
@@ -62,14 +63,14 @@ def read_graphs(
             raise InputError(f"{place}: expected {where}: {detail['msg']}; got {detail['input']!r:.80}.") from None
         if edge_features and graph.edge_attr is None:
             raise InputError(f"{place}: expected edge_attr, a list of numbers per edge, which the network reads.")
-        graphs.append(_data(graph, types, place))
+        graphs.append(_data(graph, types, place, ragged))
         names.append([node.name or str(i) for i, node in enumerate(graph.nodes)])
     return graphs, names
 
 
-def _data(graph: JsonGraph, types: Sequence[str], place: str) -> Data:
+def _data(graph: JsonGraph, types: Sequence[str], place: str, ragged: bool) -> Data:
     sizes = {len(node.x) for node in graph.nodes}
-    if len(sizes) > 1:
+    if len(sizes) > 1 and not ragged:
         raise InputError(f"{place}: expected as many features for every node; got {sorted(sizes)}.")
     kinds = []
     for number, node in enumerate(graph.nodes):
@@ -89,7 +90,7 @@ def _data(graph: JsonGraph, types: Sequence[str], place: str) -> Data:
         )
     edge_index, edge_attr = _edges(graph, place)
     return Data(
-        x=torch.tensor([node.x for node in graph.nodes], dtype=torch.float32),
+        x=torch.tensor([[*node.x, *[0.0] * (max(sizes) - len(node.x))] for node in graph.nodes], dtype=torch.float32),
         edge_index=edge_index,
         edge_attr=edge_attr,
         node_type=torch.tensor(kinds),

@@ -37,7 +37,7 @@ class Task:
             graphs that come with trees of bounded treewidth.
         seed: breaks ties in H-trees that are built.
         scaling: how the features were scaled; see `scaled`.
-        splitter: the split that belongs to a seed; by default 70 / 10 / 20 % of the labelled items at random.
+        splitter: the split that belongs to a seed; by default 70 / 10 / 20 % of the items at random.
         features: what the features of nodes are, if the graphs do not show it: `Categories`, or a mapping of node types
             to their own. Integers are categories.
         edge_features: the same of edges; by default what `edge_attr` holds.
@@ -71,6 +71,8 @@ class Task:
         values = (listed(graphs), objective, max_treewidth, seed, scaling, splitter, features, edge_features)
         for name, value in zip(self.__match_args__, values, strict=True):
             object.__setattr__(self, name, value)
+        if splitter is not None and not callable(splitter):
+            raise InputError(f"Expected splitter as a function of a seed; got {splitter!r}.")
         if max_treewidth is not None:
             check_at_least("max_treewidth", max_treewidth, 1)
         if not self.graphs:
@@ -83,13 +85,18 @@ class Task:
                 raise InputError(f"Graph {number}: {error}") from None
 
     def _describe_features(self) -> None:
-        try:
-            if self.features is None:
-                object.__setattr__(self, "features", node_features(self.graphs))
-            if self.edge_features is None:
-                object.__setattr__(self, "edge_features", edge_features(self.graphs))
-        except InputError as error:
-            raise InputError(f"Graph 0: {error}") from None
+        if self.features is None:
+            object.__setattr__(self, "features", node_features(self.graphs))
+        if self.edge_features is None:
+            object.__setattr__(self, "edge_features", edge_features(self.graphs))
+        if isinstance(self.features, Mapping) and self.objective.level == "node" and len(self.labels) > 1:
+            if self.features.keys() != self.labels.keys():
+                raise InputError(
+                    f"Expected features of the node types {', '.join(self.labels)}, which have labels; got those of "
+                    f"{', '.join(self.features)}."
+                )
+            # Types are numbered as the labels list them.
+            object.__setattr__(self, "features", {name: self.features[name] for name in self.labels})
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
@@ -130,12 +137,12 @@ class Task:
     @property
     def targets(self) -> Tensor:
         """The labels of all items in the form in which the objective compares them with answers."""
-        return self.objective.targets(self.graphs, [type_of(graph) for graph in self.graphs])
+        return self.objective.targets(self.graphs, [type_of(graph, self.types) for graph in self.graphs])
 
     @property
     def node_type(self) -> Tensor:
         """The types of all nodes, graph after graph."""
-        return torch.cat([type_of(graph) for graph in self.graphs])
+        return torch.cat([type_of(graph, self.types) for graph in self.graphs])
 
     def split(self, seed: int = 0) -> Split:
         """The split that belongs to a seed."""
@@ -169,7 +176,7 @@ class Task:
         assert self.features is not None
         check_graph(graph, self.features, self.edge_features, self.types)
         if labelled:
-            self.objective.check(graph, type_of(graph))
+            self.objective.check(graph, type_of(graph, self.types))
 
     def check_split(self, split: Split, every_class: bool = False) -> None:
         """Raises `InputError` unless the masks are disjoint parts of this task's items, each with a labelled one.
@@ -181,9 +188,11 @@ class Task:
         if not isinstance(split, Split):
             raise InputError(f"Expected a Split; got {type(split).__name__}.")
         y, level = self.targets, self.objective.level
-        labelled = self.objective.weight(y).cpu() > 0
+        labelled = self.objective.labelled(y).cpu()
         masks = {"training": split.train, "validation": split.val, "test": split.test}
         for name, mask in masks.items():
+            if not isinstance(mask, Tensor):
+                raise InputError(f"Expected a {name} mask of {self.num_items} booleans; got {type(mask).__name__}.")
             if mask.shape != (self.num_items,) or mask.dtype != torch.bool:
                 of = "node of all graphs" if level == "node" else "graph"
                 raise InputError(
@@ -194,6 +203,8 @@ class Task:
                 raise InputError(f"Expected at least one {name} {level}; got none. Raise its share.")
             if not (mask & labelled).any():
                 raise InputError(f"Expected at least one {name} {level} with a label; all {int(mask.sum())} have none.")
+            if name != "training":
+                self.objective.check_measurable(y[mask & labelled], name)
         if (split.train.int() + split.val.int() + split.test.int()).max() > 1:
             raise InputError(f"Expected disjoint training, validation and test {level}s; got a {level} in two of them.")
         if every_class:
@@ -202,13 +213,15 @@ class Task:
 
     def fingerprint(self) -> str:
         """A hash of all that a model can see, to tell tasks apart."""
-        about = (self.objective.name, self.objective.as_dict(), self.max_treewidth, self.seed)
+        own = [getattr(each, "__qualname__", repr(each)) for each in (getattr(self.objective, "own_loss", None),)]
+        what = (self.objective.name, self.objective.as_dict(), self.objective.metric.name, own)
+        about = (*what, self.max_treewidth, self.seed)
         digest = sha256(repr(about).encode())
         for graph in self.graphs:
             x = graph.x.to_dense() if graph.x.layout != torch.strided else graph.x
             trees = [graph[name] for name in sorted(graph.keys()) if name.startswith("tree_")]
             edges = [] if self.edge_features is None else [graph.edge_attr]
-            for tensor in (x, graph.y, graph.edge_index, type_of(graph), *trees, *edges):
+            for tensor in (x, graph.y, graph.edge_index, type_of(graph, self.types), *trees, *edges):
                 digest.update(f"{tensor.dtype} {tuple(tensor.shape)} ".encode())
                 flat = tensor.detach().cpu().contiguous().flatten()
                 digest.update(flat.view(torch.uint8).numpy().tobytes() if len(flat) else b"")
@@ -222,12 +235,16 @@ class Task:
 
 def check_graph(graph: Data, features: Features, edge_features: int | Categories | None, types: Sequence[str]) -> None:
     """Raises `InputError` unless a graph has finite features of the right form, valid edges and node types."""
+    for name in ("x", "edge_index", "node_type"):
+        value = graph.get(name)
+        if value is not None and not isinstance(value, Tensor):
+            raise InputError(f"Expected {name} as a tensor; got {type(value).__name__}. Use torch.as_tensor.")
     if isinstance(graph, HTreeData):
         graph.htree  # noqa: B018  raises if the tree is another graph's
     count = graph.x.shape[0] if isinstance(graph.x, Tensor) and graph.x.dim() else 0
     if len(types) > 1 and graph.get("node_type") is None:
         raise InputError(f"Expected node_type, since there are the types {', '.join(types)}; got none.")
-    kinds = type_of(graph)
+    kinds = type_of(graph, types)
     if kinds.is_floating_point() or kinds.dtype == torch.bool:
         raise InputError(f"Expected node_type as integers; got {kinds.dtype}. Use node_type.long().")
     if isinstance(graph.x, Tensor) and (
@@ -276,9 +293,9 @@ def with_trees(graphs: Sequence[Data], max_treewidth: int | None, seed: int) -> 
     return [built.get(number, graph) for number, graph in enumerate(graphs)]
 
 
-def type_of(graph: Data) -> Tensor:
-    """The node types of a graph: all 0 where it has none."""
-    kinds: Tensor | None = graph.get("node_type")
+def type_of(graph: Data, types: Sequence[str]) -> Tensor:
+    """The node types of a graph: all 0 where there is one type alone, or where it has none."""
+    kinds: Tensor | None = graph.get("node_type") if len(types) > 1 else None
     if kinds is None:
         return torch.zeros(graph.num_nodes, dtype=torch.int64)
     return kinds if kinds.is_floating_point() or kinds.dtype == torch.bool else kinds.long()

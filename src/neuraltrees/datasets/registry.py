@@ -48,22 +48,27 @@ _REGISTERED: dict[str, DatasetEntry] = {}
 
 
 def register_dataset(name: str, load: Load | str, what: str = "", preset: Preset = no_preset) -> DatasetEntry:
-    """Makes a dataset known by name to `load_task`, `neuraltrees train` and `neuraltrees tune`.
+    """Makes a dataset known by name in this process.
 
-    A package can do so without being imported first, by an entry point of the group `neuraltrees.datasets` that names
-    its `load`; and a function that nobody registered is known by its place, `--dataset mypackage.scenes:load`.
+    The command line knows it by name if an entry point of the group `neuraltrees.datasets` names its `load`; and any
+    function by its place, `--dataset mypackage.scenes:load`.
 
     Args:
         name: what to call it.
-        load: a function of the options (`DataSpec`), or of nothing, that returns a `Task`; or its place.
+        load: a function that returns a `Task`, or its place. It gets the options (`DataSpec`) if it takes one argument
+            without a default.
         what: a line of help.
         preset: default values of other options for a model and a convolution.
 
     >>> register_dataset("mine", "mypackage.scenes:load").name
     'mine'
     """
-    if not name or ":" in name:
+    if not isinstance(name, str) or not name or ":" in name:
         raise InputError(f"Expected the name of a dataset without a colon; got {name!r}.")
+    if not (callable(load) or (isinstance(load, str) and ":" in load)) or not callable(preset):
+        raise InputError(
+            f"Expected load and preset as functions, or load as MODULE:FUNCTION; got {load!r}, {preset!r}."
+        )
     _REGISTERED[name] = DatasetEntry(name, load, what, preset)
     return _REGISTERED[name]
 
@@ -81,7 +86,7 @@ def find_dataset(name: str) -> DatasetEntry:
         return DatasetEntry(name, name)
     for point in entry_points(group=GROUP):
         if point.name == name:
-            return DatasetEntry(name, point.value)
+            return DatasetEntry(name, f"{point.module}:{point.attr}")
     close = get_close_matches(name, dataset_names(), 1)
     hint = f" Did you mean {close[0]}?" if close else ""
     raise InputError(f"Expected dataset out of {', '.join(dataset_names())}, or MODULE:FUNCTION; got {name!r}.{hint}")
@@ -91,16 +96,13 @@ def load_task(spec: DataSpec) -> Task:
     """Loads the dataset of the options, with the split, scaling and treewidth that they ask for."""
     from functools import partial
 
-    from neuraltrees.data.splits import random_node_split
     from neuraltrees.data.task import Task
 
+    if not isinstance(spec, DataSpec):
+        raise InputError(f"Expected options as DataSpec(dataset=...); got {spec!r}.")
     entry = find_dataset(spec.dataset)
     load = find_place(entry.load)
-    try:
-        takes_options = bool(inspect.signature(load).parameters)
-    except (TypeError, ValueError):
-        raise InputError(f"Expected {spec.dataset} to be a function that returns a Task; got {load!r}.") from None
-    task = load(spec) if takes_options else load()
+    task = load(spec) if _takes_options(load, spec.dataset) else load()
     if not isinstance(task, Task):
         raise InputError(
             f"Expected {spec.dataset} to return a Task; got {type(task).__name__}. "
@@ -110,11 +112,26 @@ def load_task(spec: DataSpec) -> Task:
     if spec.max_treewidth is not None:
         changes["max_treewidth"] = spec.max_treewidth
     if task.splitter is None:
-        changes["splitter"] = partial(_random_split, task.num_items, spec.train_share, random_node_split)
+        changes["splitter"] = partial(_random_split, task.num_items, spec.train_share)
     task = task.replace(**changes)
     scaled = bool(task.scaling.logarithm) or task.scaling.mean is not None
     return task.scaled() if spec.standardise and not scaled else task
 
 
-def _random_split(items: int, share: float, split: Callable[..., Any], seed: int) -> Any:
-    return split(items, share, seed=seed)
+def _takes_options(load: Any, name: str) -> bool:
+    """Whether a function wants the options; `InputError` for one that wants more."""
+    try:
+        given = inspect.signature(load).parameters.values()
+    except (TypeError, ValueError):
+        raise InputError(f"Expected {name} to be a function that returns a Task; got {load!r}.") from None
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    needed = [each for each in given if each.default is inspect.Parameter.empty and each.kind in plain]
+    if len(needed) > 1 or (needed and needed[0].kind is inspect.Parameter.KEYWORD_ONLY):
+        raise InputError(f"Expected {name} to take the options or nothing; it takes {len(needed)} arguments.")
+    return bool(needed)
+
+
+def _random_split(items: int, share: float, seed: int) -> Any:
+    from neuraltrees.data.splits import random_node_split
+
+    return random_node_split(items, share, seed=seed)

@@ -22,9 +22,7 @@ class DataSpec(Spec):
     data_root: str | None = option(None, "The folder of the datasets.")
     standardise: bool = option(False, "Scale every feature to mean 0 and standard deviation 1.")
     log_sizes: bool = option(False, "Scene graphs: sizes of bounding boxes by their logarithm.")
-    train_share: float = option(
-        0.7, "Share of the labelled nodes or graphs (synthetic: of the scenes) to train on.", gt=0, lt=1
-    )
+    train_share: float = option(0.7, "Share of the nodes or graphs (synthetic: of the scenes) to train on.", gt=0, lt=1)
     scenes: int = option(500, "synthetic: number of scenes.", ge=10)
     coupling: float = option(
         1.0, "synthetic: label coupling, how much labels of neighbours depend on each other.", ge=0, le=10

@@ -18,7 +18,7 @@ from neuraltrees.training.runs import Fitted, Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.trainer import fit
 
-BATCH = 32  # samples of potentials in a step
+BATCH = 32  # graphs to train on in a step, each with potentials of its own
 
 
 def observe_total_variation(answers: Tensor, y: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ def learn_marginals(
     task = Task([*trained, *tested], Distribution(problem.states))
     sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
     masks = (mask.repeat_interleave(sizes) for mask in (~is_test & ~is_val, is_val, is_test))
-    batches = max(1, len(task.graphs) // BATCH)
+    batches = max(1, int((~is_test & ~is_val).sum()) // BATCH)
     training = TrainingSpec(
         epochs=math.ceil(steps / batches),
         lr=0.005,

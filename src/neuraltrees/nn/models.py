@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -18,6 +18,7 @@ from neuraltrees.nn.head import GraphHead, Head, NodeHead, NoHead, Places
 from neuraltrees.nn.plan import Plan
 from neuraltrees.nn.schedule import Body, GraphRounds, Schedule, TreeRounds
 
+T = TypeVar("T")
 HeadName: TypeAlias = Literal["node", "graph", "none"]
 HEADS: dict[str, Callable[..., Head]] = {"node": NodeHead, "graph": GraphHead, "none": NoHead}
 
@@ -48,6 +49,7 @@ class Network(nn.Module):
     """
 
     default_layers: ClassVar[int]
+    has_relations: ClassVar[bool] = True
     default_schedule: ClassVar[type[Schedule]]
 
     def __init__(
@@ -74,8 +76,15 @@ class Network(nn.Module):
         sizes = {"num_layers": num_layers, "hidden_channels": hidden_channels, "heads": heads}
         counts = out_channels.values() if isinstance(out_channels, Mapping) else [out_channels]
         _check_sizes(sizes | _given_sizes("in_channels", in_channels) | _given_sizes("edge_channels", edge_channels))
-        _check_sizes({"out_channels": min(counts, default=0)})
-        if not 0 <= dropout < 1:
+        for count in [*counts] or [0]:
+            _check_sizes({"out_channels": count})
+        if runs is not None:
+            _check_sizes({"runs": runs})
+        if relations and not self.has_relations:
+            raise InputError(f"Expected relations for trees alone; got them for {type(self).__name__}. Leave them out.")
+        if isinstance(edge_channels, Mapping):
+            raise InputError("Expected edge_channels as a number or Categories; got a mapping.")
+        if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
             raise InputError(f"Expected a dropout of at least 0 and below 1; got {dropout!r}.")
         make_head = _find_head(head, readout)
         headless = make_head is NoHead
@@ -83,7 +92,7 @@ class Network(nn.Module):
             raise InputError(
                 "Expected a number of classes without a readout; got one for each node type. Set readout=True."
             )
-        self.runs, self.reads_edges = runs, edge_channels is not None
+        self.runs, self.reads_edges, self.in_channels = runs, edge_channels is not None, in_channels
         self.encoder = make_encoder(in_channels, hidden_channels, runs)
         self.edge_encoder = None if edge_channels is None else make_encoder(edge_channels, hidden_channels, runs)
         body = Body(
@@ -100,19 +109,20 @@ class Network(nn.Module):
             runs=runs,
             merge=merge,
         )
-        self.schedule = (schedule or type(self).default_schedule)(body)
+        self.schedule = _made(schedule or type(self).default_schedule, "schedule", Schedule, body)
         if headless and self.schedule.width != out_channels:
             raise InputError(
                 f"Expected the last round to map to {out_channels} answers without a readout; it gives states of "
                 f"size {self.schedule.width}. Set readout=True, or let the convolution average its heads."
             )
         self.drop = None if headless else Dropout(dropout)
-        self.head = make_head(self.schedule.width, out_channels, runs)
+        self.head = _made(make_head, "head", Head, self.schedule.width, out_channels, runs)
 
     def answers(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None = None) -> Tensor:
         """What `forward` returns, once there is a plan."""
-        if plan.num_nodes is not None and plan.num_nodes != x.shape[0]:
-            raise InputError(f"Expected features of the {plan.num_nodes} planned nodes; got {x.shape[0]} rows.")
+        self._check_input(x, plan)
+        if edge_attr is not None:
+            edge_attr = self._checked_edges(edge_attr, plan)
         if self.encoder is not None:
             x = self.encoder(x, plan.node_type)
         if self.edge_encoder is not None and edge_attr is not None:
@@ -123,6 +133,41 @@ class Network(nn.Module):
         answers: Tensor = self.head(h, plan.places)
         return answers
 
+    def _check_input(self, x: Tensor | SparseMap, plan: Plan) -> None:
+        if not isinstance(x, Tensor | SparseMap):
+            raise InputError(f"Expected features x as a tensor; got {type(x).__name__}.")
+        if plan.made_for is not None and plan.made_for != self._kind():
+            raise InputError(
+                f"Expected a plan made by this network, {self._kind()}; got one for {plan.made_for}. "
+                f"Make it with this network's own plan(data)."
+            )
+        if plan.num_nodes is not None and plan.num_nodes != x.shape[0]:
+            raise InputError(f"Expected features of the {plan.num_nodes} planned nodes; got {x.shape[0]} rows.")
+        if isinstance(self.in_channels, int):
+            if x.shape[-1] != self.in_channels:
+                raise InputError(f"Expected {self.in_channels} features per node; got {x.shape[-1]}.")
+            if isinstance(x, Tensor) and not x.is_floating_point():
+                raise InputError(f"Expected features x as floats; got {x.dtype}. Use x.float(), or Categories.")
+
+    def _checked_edges(self, edge_attr: Tensor, plan: Plan) -> Tensor:
+        if not self.reads_edges:
+            raise InputError(
+                "Expected no edge_attr for a network that was made without edge_channels; got some. Make it with "
+                "edge_channels, or leave edge_attr out."
+            )
+        if edge_attr.dim() == 1:
+            edge_attr = edge_attr.unsqueeze(1)
+        if plan.num_edges is not None and plan.num_edges != edge_attr.shape[0]:
+            raise InputError(
+                f"Expected edge_attr of the {plan.num_edges} planned edges; got {edge_attr.shape[0]} rows."
+            )
+        return edge_attr
+
+    def _kind(self) -> str:
+        """What a plan must have been made for, in words."""
+        body, edges = self.schedule.body, "with" if self.reads_edges else "without"
+        return f"{type(self.schedule).__name__} of {body.num_layers} rounds {edges} edge features"
+
     def plan(self, data: Data) -> Plan:
         """All of a graph, or of a batch of graphs, that depends on neither features nor weights.
 
@@ -131,11 +176,19 @@ class Network(nn.Module):
         Args:
             data: a graph or a batch of graphs, with H-trees (`ToHTree`) where the schedule needs them.
         """
+        if not isinstance(data, Data):
+            raise InputError(
+                f"Expected a graph or a batch of graphs as torch_geometric.data.Data; got {type(data).__name__}."
+            )
+        if not isinstance(data.edge_index, Tensor):
+            raise InputError(f"Expected data with an edge_index; got {type(data.edge_index).__name__}.")
         return Plan(
             self.schedule.plan(data),
             self.head.plan(data),
             None if self.encoder is None else data.get("node_type"),
             int(data.num_nodes),
+            int(data.edge_index.shape[1]),
+            self._kind(),
         ).to(next(self.parameters()).device)
 
     @property
@@ -237,6 +290,7 @@ class GNN(Network):
 
     default_layers = 3
     default_schedule = GraphRounds
+    has_relations = False
 
     def forward(
         self,
@@ -277,6 +331,21 @@ def _find_head(head: Any, readout: bool) -> Callable[..., Head]:
         raise InputError(f"Expected head out of {', '.join(HEADS)} or a Head class; got {came}.")
     found: Callable[..., Head] = head
     return found
+
+
+def _made(make: Any, what: str, kind: type[T], *args: Any) -> T:
+    """A part of one's own, made; `InputError` for what is none."""
+    if isinstance(make, nn.Module) or not callable(make):
+        came = f"an instance of {type(make).__name__}" if isinstance(make, nn.Module) else repr(make)
+        raise InputError(f"Expected {what} as a {kind.__name__} class; got {came}.")
+    try:
+        made = make(*args)
+    except TypeError as error:
+        name = getattr(make, "__name__", make)
+        raise InputError(f"Expected {what} as a {kind.__name__} class; {name} could not be made: {error}") from error
+    if not isinstance(made, kind):
+        raise InputError(f"Expected {what} as a {kind.__name__} class; got one that makes {type(made).__name__}.")
+    return made
 
 
 def _given_sizes(name: str, given: Any) -> dict[str, Any]:

@@ -21,12 +21,16 @@ class Plan:
         places: what the head made of it, such as the type and the graph of every node.
         node_type: the type of every node, for encoders of types; None where there are none.
         num_nodes: number of graph nodes; None where it is not known before the features are seen.
+        num_edges: number of graph edges, likewise.
+        made_for: the kind of network that it was made for, in words; None for any.
     """
 
     rounds: Any
     places: Any
     node_type: Tensor | None = None
     num_nodes: int | None = None
+    num_edges: int | None = None
+    made_for: str | None = None
 
     def to(self, device: torch.device | str) -> Plan:
         """The same plan with all its tensors on a device."""
@@ -53,7 +57,7 @@ def moved(value: T, device: torch.device) -> T:
     elif isinstance(value, tuple | list):
         items = [moved(each, device) for each in value]
         if any(new is not old for new, old in zip(items, value, strict=True)):
-            found = type(value)(items)
+            found = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     elif isinstance(value, dict):
         found = {key: moved(each, device) for key, each in value.items()}
     else:

@@ -14,7 +14,16 @@ from torch_geometric.data import Data
 from neuraltrees.errors import InputError
 from neuraltrees.objectives.classification_metrics import ACCURACY, macro_f1
 from neuraltrees.objectives.metric import Metric
-from neuraltrees.objectives.objective import Level, Loss, Objective, find_metric, register_objective
+from neuraltrees.objectives.objective import (
+    Level,
+    Loss,
+    Objective,
+    check_loss,
+    checked_losses,
+    find_metric,
+    register_objective,
+    tensor_labels,
+)
 from neuraltrees.objectives.prediction import LabelPrediction, Prediction
 
 
@@ -56,14 +65,14 @@ class Classification(Objective):
         if level == "graph" and len(self.labels) > 1:
             raise InputError(f"Expected the labels of graphs; got those of {len(self.labels)} node types.")
         self.class_weights = None if class_weights is None else _weights(class_weights, self.labels, self.width)
-        self.own_loss = loss
+        self.own_loss = check_loss(loss)
 
     @property
     def out_channels(self) -> Mapping[str, int]:
         return {name: len(names) for name, names in self.labels.items()}
 
     def check(self, graph: Data, node_type: Tensor) -> None:
-        y: Tensor | None = graph.y
+        y: Tensor | None = tensor_labels(graph)
         size = node_type.shape[0] if self.level == "node" else 1
         wrong_size = y is not None and y.numel() != size if self.level == "graph" else y is None or y.shape != (size,)
         if y is None or wrong_size or y.is_floating_point() or y.dtype == torch.bool:
@@ -101,6 +110,9 @@ class Classification(Objective):
         known = y.clamp(min=0)
         return known if len(self.labels) == 1 else known % self.width
 
+    def labelled(self, y: Tensor) -> Tensor:
+        return y >= 0
+
     def weight(self, y: Tensor) -> Tensor:
         known = (y >= 0).float()
         return known if self.class_weights is None else known * self.class_weights.to(y.device)[y.clamp(min=0)]
@@ -108,7 +120,7 @@ class Classification(Objective):
     def loss(self, answers: Tensor, y: Tensor) -> Tensor:
         labels = self._label(y)
         if self.own_loss is not None:
-            losses = self.own_loss(answers, labels)
+            losses = checked_losses(self.own_loss(answers, labels), answers.shape[:2])
         else:
             index = labels.view(-1, 1, 1).expand(-1, answers.shape[1], 1)
             losses = -answers.log_softmax(-1).gather(-1, index).squeeze(-1)
@@ -144,7 +156,13 @@ class Classification(Objective):
             "labels": {name: list(names) for name, names in self.labels.items()},
             "level": self.level,
             "metric": self.metric.name if self.metric.name in ("accuracy", "macro-f1") else "accuracy",
+            "class_weights": None if self.class_weights is None else self._weights_by_type(),
         }
+
+    def _weights_by_type(self) -> dict[str, list[float]]:
+        assert self.class_weights is not None
+        rows = self.class_weights.view(len(self.labels), -1).tolist()
+        return {kind: row[: len(names)] for (kind, names), row in zip(self.labels.items(), rows, strict=True)}
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}: {len(names)} labels" for name, names in self.labels.items())
@@ -154,7 +172,7 @@ class Classification(Objective):
 def _named(labels: Any, level: Level) -> dict[str, tuple[str, ...]]:
     """The label names of each node type, or of graphs."""
     if isinstance(labels, Sequence) and not isinstance(labels, str):
-        labels = {level: labels}
+        labels = {str(level): labels}
     good = isinstance(labels, Mapping) and all(
         isinstance(names, Sequence) and not isinstance(names, str) for names in labels.values()
     )
@@ -177,12 +195,16 @@ def _weights(given: Any, labels: Mapping[str, Sequence[str]], width: int) -> Ten
     if by_type.keys() != labels.keys():
         raise InputError(f"Expected class_weights of {', '.join(labels)}; got those of {', '.join(by_type)}.")
     weights = torch.zeros(len(labels), width)
-    for row, (kind, values) in zip(weights, by_type.items(), strict=True):
-        listed = torch.as_tensor(list(values), dtype=torch.float32)
+    for row, kind in zip(weights, labels, strict=True):
+        values = by_type[kind]
+        try:
+            listed = torch.as_tensor(list(values), dtype=torch.float32)
+        except (TypeError, ValueError):
+            listed = torch.empty(0)
         if listed.shape != (len(labels[kind]),) or not bool((listed >= 0).all()) or not bool(listed.isfinite().all()):
             raise InputError(
                 f"Expected class_weights as {len(labels[kind])} numbers of at least 0, one per {kind} label; "
-                f"got {list(values)}."
+                f"got {values!r}."
             )
         row[: len(listed)] = listed
     return weights.flatten()

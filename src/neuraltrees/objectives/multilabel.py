@@ -14,7 +14,16 @@ from neuraltrees.errors import InputError
 from neuraltrees.objectives.classification_metrics import AVERAGE_PRECISION, ROC_AUC
 from neuraltrees.objectives.metric import Metric
 from neuraltrees.objectives.numbers import check_numbers, named
-from neuraltrees.objectives.objective import Level, Loss, Objective, find_metric, register_objective
+from neuraltrees.objectives.objective import (
+    Level,
+    Loss,
+    Objective,
+    check_loss,
+    checked_losses,
+    find_metric,
+    register_objective,
+    tensor_labels,
+)
 from neuraltrees.objectives.prediction import MultiLabelPrediction, Prediction
 
 METRICS = {"roc-auc": ROC_AUC, "average-precision": AVERAGE_PRECISION}
@@ -47,14 +56,14 @@ class MultiLabel(Objective):
         loss: Loss | None = None,
     ) -> None:
         super().__init__(level, find_metric(metric, METRICS))
-        self.labels, self.own_loss = named("label", labels), loss
+        self.labels, self.own_loss = named("label", labels), check_loss(loss)
 
     @property
     def out_channels(self) -> int:
         return len(self.labels)
 
     def check(self, graph: Data, node_type: Tensor) -> None:
-        check_numbers(graph.y, self.level, len(node_type), len(self.labels), "labels")
+        check_numbers(tensor_labels(graph), self.level, len(node_type), len(self.labels), "labels")
         y = self.labels_of(graph)
         wrong = ~(y.isnan() | (y == 0) | (y == 1))
         if wrong.any():
@@ -70,10 +79,18 @@ class MultiLabel(Objective):
     def loss(self, answers: Tensor, y: Tensor) -> Tensor:
         known, truth = ~y.isnan().unsqueeze(1), y.nan_to_num(0.0).unsqueeze(1).to(answers.dtype)
         if self.own_loss is not None:
-            losses = self.own_loss(answers, truth)
+            losses = checked_losses(self.own_loss(answers, truth), answers.shape)
         else:
             losses = F.binary_cross_entropy_with_logits(answers, truth.expand_as(answers), reduction="none")
         return (losses * known).sum(-1)
+
+    def check_measurable(self, y: Tensor, part: str) -> None:
+        positive, negative = (y == 1).any(0), (y == 0).any(0)
+        if self.metric.name in METRICS and not bool((positive & negative).any()):
+            raise InputError(
+                f"Expected {part} {self.level}s with and without some label, so that they can be ranked; every label "
+                f"is the same for all of them. Use more {part} {self.level}s, or another seed."
+            )
 
     def predict(self, answers: Tensor) -> Tensor:
         return answers.sigmoid()

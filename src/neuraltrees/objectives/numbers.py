@@ -22,7 +22,11 @@ def named(what: str, names: Any) -> tuple[str, ...]:
 def check_numbers(y: Tensor | None, level: str, num_nodes: int, width: int, what: str) -> None:
     """Raises `InputError` unless there is a row of numbers per item."""
     items = num_nodes if level == "node" else 1
-    if y is None or y.numel() != items * width or y.is_complex():
+    rows_first = y is not None and (y.dim() < 2 or y.shape == (items, width))
+    if y is None or y.numel() != items * width or y.is_complex() or (width > 1 < items and not rows_first):
         came = "none" if y is None else f"{y.dtype} of shape {tuple(y.shape)}"
         per = f"{items} nodes" if level == "node" else "a graph"
-        raise InputError(f"Expected {what} y as {width} number{'s' if width > 1 else ''} for {per}; got {came}.")
+        raise InputError(
+            f"Expected {what} y as {width} number{'s' if width > 1 else ''} for {per}, of shape ({items}, {width}); "
+            f"got {came}."
+        )

@@ -33,7 +33,7 @@ class Objective:
     metric: Metric
 
     def __init__(self, level: Level, metric: Metric) -> None:
-        if level not in get_args(Level):
+        if not isinstance(level, str) or level not in get_args(Level):
             raise InputError(f"Expected level out of {', '.join(get_args(Level))}; got {level!r}.")
         self.level, self.metric = level, metric
 
@@ -68,8 +68,15 @@ class Objective:
         """
         raise NotImplementedError
 
+    def labelled(self, y: Tensor) -> Tensor:
+        """Which items have a label, and so count in metrics; by default those with a weight.
+
+        Shapes: :math:`(items, ...)` → :math:`(items)`
+        """
+        return self.weight(y) > 0
+
     def loss(self, answers: Tensor, y: Tensor) -> Tensor:
-        """The loss of every item, times its weight.
+        """The loss of every item, times its weight; finite for an item without a label, whose loss does not count.
 
         Shapes: answers :math:`(items, R, C)` → :math:`(items, R)`
         """
@@ -87,7 +94,7 @@ class Objective:
 
         Args:
             predicted: a row per item.
-            types: the type of every node; empty where items are graphs.
+            types: the type of every node of the graph.
             top: how many labels to list.
         """
         raise NotImplementedError
@@ -96,6 +103,12 @@ class Objective:
         """Raises `InputError` if something in the split cannot be learned, such as a class without a training item.
 
         Shapes: y :math:`(items, ...)`, node_type, used and train :math:`(items)`
+        """
+
+    def check_measurable(self, y: Tensor, part: str) -> None:
+        """Raises `InputError` if the metric cannot be computed on the labelled items of a part of the split.
+
+        Shapes: y :math:`(items, ...)`
         """
 
     def as_dict(self) -> dict[str, Any]:
@@ -130,10 +143,37 @@ def find_objective(name: str, content: Mapping[str, Any]) -> Objective:
     return _REGISTERED[name].from_dict(content)
 
 
+def check_loss(loss: Any) -> Loss | None:
+    """Raises `InputError` for a loss that is no function."""
+    if loss is not None and not callable(loss):
+        raise InputError(f"Expected loss as a function of answers and labels; got {loss!r}.")
+    found: Loss | None = loss
+    return found
+
+
+def checked_losses(losses: Any, shape: Sequence[int]) -> Tensor:
+    """What a loss of one's own returned; `InputError` unless there is a loss per item and run."""
+    if not isinstance(losses, Tensor) or losses.shape != torch.Size(shape):
+        came = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else type(losses).__name__
+        raise InputError(
+            f"Expected a loss function that returns a loss for every item and run, of shape {tuple(shape)}; got "
+            f"{came}. Let it reduce nothing: reduction='none'."
+        )
+    return losses
+
+
+def tensor_labels(graph: Data) -> Tensor | None:
+    """The labels of a graph; `InputError` for what is no tensor."""
+    y: Any = graph.y
+    if y is not None and not isinstance(y, Tensor):
+        raise InputError(f"Expected labels y as a tensor; got {type(y).__name__}. Use torch.as_tensor(y).")
+    return y
+
+
 def find_metric(given: str | Metric, known: Mapping[str, Metric]) -> Metric:
     """A metric by name, or one's own."""
     if isinstance(given, Metric):
         return given
-    if given not in known:
+    if not isinstance(given, str) or given not in known:
         raise InputError(f"Expected metric out of {', '.join(known)} or a Metric; got {given!r}.")
     return known[given]

@@ -11,7 +11,16 @@ from torch_geometric.data import Data
 from neuraltrees.errors import InputError
 from neuraltrees.objectives.metric import Metric
 from neuraltrees.objectives.numbers import check_numbers, named
-from neuraltrees.objectives.objective import Level, Loss, Objective, find_metric, register_objective
+from neuraltrees.objectives.objective import (
+    Level,
+    Loss,
+    Objective,
+    check_loss,
+    checked_losses,
+    find_metric,
+    register_objective,
+    tensor_labels,
+)
 from neuraltrees.objectives.prediction import Prediction, ValuePrediction
 from neuraltrees.objectives.regression_metrics import MAE, RMSE
 
@@ -54,14 +63,14 @@ class Regression(Objective):
     ) -> None:
         super().__init__(level, find_metric(metric, METRICS))
         self.names = named("target", targets)
-        self.own_loss = loss or (squared_error if self.metric.name == "rmse" else absolute_error)
+        self.own_loss: Loss = check_loss(loss) or (squared_error if self.metric.name == "rmse" else absolute_error)
 
     @property
     def out_channels(self) -> int:
         return len(self.names)
 
     def check(self, graph: Data, node_type: Tensor) -> None:
-        check_numbers(graph.y, self.level, len(node_type), len(self.names), "targets")
+        check_numbers(tensor_labels(graph), self.level, len(node_type), len(self.names), "targets")
         y = self.labels_of(graph)
         if y.isinf().any():
             raise InputError("Expected finite targets y, or NaN for none; got infinity.")
@@ -75,7 +84,7 @@ class Regression(Objective):
 
     def loss(self, answers: Tensor, y: Tensor) -> Tensor:
         known, truth = ~y.isnan().unsqueeze(1), y.nan_to_num(0.0).unsqueeze(1).to(answers.dtype)
-        return (self.own_loss(answers, truth) * known).sum(-1)
+        return (checked_losses(self.own_loss(answers, truth), answers.shape) * known).sum(-1)
 
     def predict(self, answers: Tensor) -> Tensor:
         return answers

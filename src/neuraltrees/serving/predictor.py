@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from threading import Lock
 
 import torch
 from torch import Tensor
@@ -39,6 +40,11 @@ class Predictor:
     """
 
     def __init__(self, bundle: Bundle, device: torch.device | str = "cpu") -> None:
+        if not isinstance(bundle, Bundle):
+            raise InputError(
+                f"Expected a Bundle; got {type(bundle).__name__}. Use Predictor.load(path), or Bundle.of(fitted)."
+            )
+        self._lock = Lock()
         self.bundle, self.device = bundle, check_device(device)
         self.network = bundle.build().to(self.device)
         self._plans: OrderedDict[str, Plan] = OrderedDict()
@@ -75,7 +81,7 @@ class Predictor:
         check_at_least("top", top, 1)
         graphs = listed(graphs)
         return [
-            self.bundle.objective.describe(rows, type_of(graph).tolist(), top)
+            self.bundle.objective.describe(rows, type_of(graph, self.bundle.types).tolist(), top)
             for graph, rows in zip(graphs, self.predict(graphs), strict=True)
         ]
 
@@ -91,19 +97,24 @@ class Predictor:
         return scaled
 
     def _plan(self, graphs: Sequence[Data]) -> Plan:
-        """The plan of the graphs, from those kept if they have the same structure."""
+        """The plan of the graphs, from those kept if all but their features is the same."""
         digest = sha256()
         for graph in graphs:
-            trees = [graph[name] for name in sorted(graph.keys()) if name.startswith("tree_")]
-            for tensor in (graph.edge_index, type_of(graph), *trees):
-                digest.update(f"{graph.num_nodes} {tuple(tensor.shape)} ".encode())
-                digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+            for name in sorted(set(graph.keys()) - {"x", "y"}):
+                value = graph[name]
+                digest.update(f"{name} {graph.num_nodes} {getattr(value, 'shape', value)} ".encode())
+                if isinstance(value, Tensor):
+                    digest.update(
+                        value.detach().cpu().to_dense().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+                    )
         key = digest.hexdigest()
-        if key not in self._plans:
-            if self.network.needs_tree:
-                graphs = with_trees(graphs, self.bundle.max_treewidth, self.bundle.seed)
-            self._plans[key] = self.network.plan(joined_graphs(graphs))
-        self._plans.move_to_end(key)
-        if len(self._plans) > PLANS:
-            self._plans.popitem(last=False)
-        return self._plans[key]
+        with self._lock:
+            plan = self._plans.pop(key, None)
+            if plan is None:
+                if self.network.needs_tree:
+                    graphs = with_trees(graphs, self.bundle.max_treewidth, self.bundle.seed)
+                plan = self.network.plan(joined_graphs(graphs, self.bundle.types))
+            self._plans[key] = plan
+            if len(self._plans) > PLANS:
+                self._plans.popitem(last=False)
+        return plan

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from neuraltrees.data.features import edge_attr_of
-from neuraltrees.data.htree_data import HTreeData
 from neuraltrees.data.task import Task, type_of
+from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.models import Network
 from neuraltrees.nn.plan import Plan
@@ -55,7 +55,8 @@ def divide(task: Task, count: int, number: int = 0) -> list[list[int]]:
     sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
     batches: list[list[int]] = [[] for _ in range(min(count, len(sizes)))]
     by_size = sizes.argsort(stable=True, descending=True).tolist()
-    by_size = [graph for graph in by_size if sizes[graph] > 0] or by_size[:1]
+    if task.objective.level == "node":  # a graph without nodes has nothing to say
+        by_size = [graph for graph in by_size if sizes[graph] > 0] or by_size[:1]
     batches = batches[: len(by_size)]
     for turn, start in enumerate(range(0, len(by_size), len(batches))):
         order = by_size[start : start + len(batches)]
@@ -66,7 +67,7 @@ def divide(task: Task, count: int, number: int = 0) -> list[list[int]]:
     return [sorted(batch) for batch in batches]
 
 
-def make_batch(graphs: Sequence[Data], network: Network, items: Tensor, y: Tensor) -> GraphBatch:
+def make_batch(graphs: Sequence[Data], network: Network, items: Tensor, y: Tensor, types: Sequence[str]) -> GraphBatch:
     """Graphs joined into one, with the network's plan of them.
 
     Args:
@@ -74,8 +75,9 @@ def make_batch(graphs: Sequence[Data], network: Network, items: Tensor, y: Tenso
         network: what they are planned for; the batch is made on its device.
         items: places of their items among all items of the task.
         y: labels of these items.
+        types: the names of the node types.
     """
-    joined = joined_graphs(graphs)
+    joined = joined_graphs(graphs, types)
     like = next(network.parameters())
     return GraphBatch(
         items.to(like.device),
@@ -94,24 +96,28 @@ def make_batches(task: Task, network: Network, divided: Sequence[Sequence[int]])
     places, y = torch.arange(sum(sizes)).split_with_sizes(sizes), task.targets
     batches = []
     for batch in divided:
+        if not batch:
+            raise InputError(
+                "Expected at least one graph in every batch of every process; got none. Use fewer batches."
+            )
         items = torch.cat([places[i] for i in batch])
-        batches.append(make_batch([task.graphs[i] for i in batch], network, items, y[items]))
+        batches.append(make_batch([task.graphs[i] for i in batch], network, items, y[items], task.types))
     return batches
 
 
-def joined_graphs(graphs: Sequence[Data]) -> Data:
-    """One batch of the graphs with their trees, node types and edges alone: sparse features do not batch."""
-    joined: Data = Batch.from_data_list([_bare(graph) for graph in graphs])
+def joined_graphs(graphs: Sequence[Data], types: Sequence[str]) -> Data:
+    """One batch of the graphs, with all that they have in common but `x`: sparse features do not batch."""
+    common = set.intersection(*(set(graph.keys()) for graph in graphs)) - {"x", "num_nodes", "batch", "ptr"}
+    bare = []
+    for graph in graphs:
+        each = copy(graph)
+        for name in list(each.keys()):
+            if name not in common:
+                del each[name]
+        each.num_nodes, each.node_type = graph.num_nodes, type_of(graph, types)
+        bare.append(each)
+    joined: Data = Batch.from_data_list(bare)
     return joined
-
-
-def _bare(graph: Data) -> Data:
-    bare = copy(graph) if isinstance(graph, HTreeData) else Data(edge_index=graph.edge_index)
-    for name in list(bare.keys()):
-        if name != "edge_index" and not name.startswith("tree_"):
-            del bare[name]
-    bare.num_nodes, bare.node_type = graph.num_nodes, type_of(graph)
-    return bare
 
 
 def feature_columns(graphs: Sequence[Data], like: Tensor) -> Tensor | SparseMap:

@@ -59,10 +59,10 @@ class Bundle:
             raise InputError(f"Expected what fit returned; got {type(fitted).__name__}.")
         task, metric = fitted.task, fitted.task.objective.metric
         if run is None:
-            worst = fitted.val.nan_to_num(metric.worst)
-            run = int(worst.argmax() if metric.higher_is_better else worst.argmin())
-        if not 0 <= run < len(fitted.val):
-            raise InputError(f"Expected a run between 0 and {len(fitted.val) - 1}; got {run}.")
+            values = fitted.val.nan_to_num(metric.worst)
+            run = int(values.argmax() if metric.higher_is_better else values.argmin())
+        if not isinstance(run, int) or not 0 <= run < len(fitted.val):
+            raise InputError(f"Expected a run between 0 and {len(fitted.val) - 1}; got {run!r}.")
         facts = {
             "run": run,
             f"validation {metric.name}": float(fitted.val[run]),
@@ -123,6 +123,8 @@ class Bundle:
             allow: places of code that the file may name, such as `mypackage.convs:MyConv`. A file from somebody else
                 could name any code; that of this library and PyG's convolutions need no permission.
         """
+        if isinstance(allow, str):
+            raise InputError(f"Expected allow as a list of places; got the text {allow!r}. Put it in brackets.")
         tensors, about = load_tensors(Path(path), (FORMAT, FIRST_FORMAT), "bundle")
         weights = {name.removeprefix("weights."): value for name, value in tensors.items() if "." in name}
         try:
@@ -153,9 +155,10 @@ def _check_places(network: NetworkSpec, allow: Sequence[str], path: PathLike) ->
     for place in network.places:
         if place in allow:
             continue
-        module = place.partition(":")[0]
-        known = find_place(place) if module.startswith("torch_geometric.nn.") else None
-        if not (isinstance(known, type) and issubclass(known, nn.Module) and known.__module__ == module):
+        pyg = f"{place.partition(':')[0]}.".startswith("torch_geometric.nn.")
+        known = find_place(place) if pyg else None
+        is_module = isinstance(known, type) and issubclass(known, nn.Module)
+        if not (is_module and f"{known.__module__}.".startswith("torch_geometric.nn.")):
             raise InputError(
                 f"Expected {path} to name no code but that of this library; it names {place}. If you trust it, allow "
                 f"it: Bundle.load(path, allow=[{place!r}]), or --allow {place} on the command line."

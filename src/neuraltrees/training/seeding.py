@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from neuraltrees.data.task import Task
+from neuraltrees.errors import InputError
 from neuraltrees.nn.models import Network
 from neuraltrees.training.spec import NetworkSpec
 
@@ -16,12 +17,25 @@ def build_seeded(spec: NetworkSpec, task: Task, seeds: Sequence[int]) -> Network
     """R networks with random weights from a seed each; torch's own generator stays as it was."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         together = spec.build(task, runs=len(seeds))
+        check_runs(together, len(seeds))
         for run, seed in enumerate(seeds):
             torch.manual_seed(seed)
             alone = spec.build(task, runs=1)
             for mine, value in zip(together.parameters(), alone.parameters(), strict=True):
                 mine[run] = value[0]
     return together
+
+
+def check_runs(network: Network, runs: int) -> None:
+    """Raises `InputError` unless every weight and buffer has the runs as its first dimension."""
+    weights = {name for name, _ in network.named_parameters()}
+    for name, value in network.state_dict().items():
+        # A single number per run would not tell one run from a bias of one output.
+        if value.dim() < (2 if name in weights else 1) or value.shape[0] != runs:
+            raise InputError(
+                f"Expected weights of {runs} run{'s' if runs > 1 else ''} in the first dimension of {name}; got shape "
+                f"{tuple(value.shape)}. Build parts of your own from RunLinear and parameters of shape (runs, ...)."
+            )
 
 
 def build_with(spec: NetworkSpec, task: Task, weights: dict[str, Tensor]) -> Network:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 ModelName: TypeAlias = Literal["neural-tree", "gnn"]
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
+HeadName: TypeAlias = Literal["node", "graph", "none"]
 Pool: TypeAlias = Literal["sum", "mean", "max"]
 Optimiser: TypeAlias = Literal["adam", "adamw"]
 
@@ -49,14 +50,21 @@ class NetworkSpec(Spec):
     pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
     edge_features: bool = option(True, "Use the features of edges, where the data has any.")
     schedule: str | None = option(None, "MODULE:NAME of a schedule of one's own, instead of that of the model.")
-    head: str | None = option(None, "MODULE:NAME of a head of one's own, instead of that of the task.")
+    head: str | None = option(None, "node, graph, none, or MODULE:NAME of one's own, instead of that of the task.")
 
     def __post_init__(self) -> None:
         for name in OWN_PARTS:
             given = getattr(self, name)
+            if hasattr(given, "forward") and not isinstance(given, type):
+                raise InputError(f"Expected {name} as a class; got an instance of {type(given).__name__}.")
             if callable(given) and _has_place(given):
                 object.__setattr__(self, name, f"{given.__module__}:{given.__qualname__}")
         super().__post_init__()
+        for name, known in (("schedule", ()), ("head", get_args(HeadName))):
+            given = getattr(self, name)
+            if isinstance(given, str) and ":" not in given and given not in known:
+                names = "".join(f"{each}, " for each in known)
+                raise InputError(f"Expected {name} out of {names}or MODULE:NAME; got {given!r}.".replace("of or", "of"))
         if isinstance(self.conv, str) and ":" not in self.conv and self.conv not in get_args(ConvName):
             names = ", ".join(get_args(ConvName))
             raise InputError(f"Expected conv out of {names} or MODULE:NAME; got {self.conv!r}.")
@@ -68,12 +76,15 @@ class NetworkSpec(Spec):
     def places(self) -> tuple[str, ...]:
         """The parts of one's own, by their places."""
         given = (getattr(self, name) for name in OWN_PARTS)
-        return tuple(each for each in given if isinstance(each, str) and ":" in each)
+        known = (*get_args(ConvName), *get_args(HeadName))
+        return tuple(each for each in given if isinstance(each, str) and each not in known)
 
     @property
     def needs_tree(self) -> bool:
         """Whether the network passes messages on H-trees."""
-        return self.model == "neural-tree" if self.schedule is None else bool(find_place(self.schedule).needs_tree)
+        if self.schedule is None:
+            return self.model == "neural-tree"
+        return bool(getattr(find_place(self.schedule), "needs_tree", True))
 
     def as_dict(self) -> dict[str, Any]:
         """All values by name; `InputError` for a part of one's own that has no place."""
@@ -96,12 +107,12 @@ class NetworkSpec(Spec):
         out = objective.out_channels
         if not isinstance(out, int) and len(out) == 1:
             (out,) = out.values()
-        head: Any = None if self.head is None else find_place(self.head)
+        head: Any = self.head if self.head is None or self.head in get_args(HeadName) else find_place(self.head)
         if head is None and objective.level == "graph":
             head = GraphHead.pooling(self.pool)
         conv: Any = self.conv if self.conv in get_args(ConvName) else find_place(self.conv)
         kind = NeuralTree if self.model == "neural-tree" else GNN
-        return kind(
+        network = kind(
             features,
             self.hidden,
             out,
@@ -118,6 +129,12 @@ class NetworkSpec(Spec):
             schedule=None if self.schedule is None else find_place(self.schedule),
             merge=self.merge,
         )
+        if network.head.level != objective.level:
+            raise InputError(
+                f"Expected a head that answers per {objective.level}, as the task's labels are; got "
+                f"{type(network.head).__name__}, which answers per {network.head.level}."
+            )
+        return network
 
 
 @dataclass(frozen=True)
@@ -154,5 +171,11 @@ class TrainingSpec(Spec):
 
 
 def _has_place(given: Callable[..., Any]) -> bool:
-    """Whether a class or function can be found again by its module and its name."""
-    return getattr(given, "__module__", None) is not None and "<" not in getattr(given, "__qualname__", "<")
+    """Whether a class or function can be found again by its module and its name; those of a notebook cannot."""
+    module, name = getattr(given, "__module__", None), getattr(given, "__qualname__", "<")
+    if module in (None, "__main__") or "<" in name:
+        return False
+    try:
+        return find_place(f"{module}:{name}") is given
+    except InputError:
+        return False

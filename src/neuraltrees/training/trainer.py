@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.nn.modules.dropout import _DropoutNd
 
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
@@ -75,11 +77,12 @@ class Trainer:
         device: torch.device | str = "cpu",
         executor: Executor | None = None,
     ) -> None:
-        _check_runs(task, runs, training)
+        _check_arguments(task, network, training, runs, executor)
         self.task, self.spec, self.objective = task, network, task.objective
         self.training, self.device, count = training, check_device(device), len(runs)
         self.network = build_seeded(network, task, [run.seed for run in runs]).to(self.device)
-        self.executor = executor or executor_for(self.device, self.network.capturable)
+        own_dropout = any(isinstance(each, _DropoutNd) for each in self.network.modules())
+        self.executor = executor or executor_for(self.device, self.network.capturable and not own_dropout)
         if self.network.needs_tree:
             task = task.with_trees()
         divisions = [divide(task, training.batches, number) for number in range(training.divisions)]
@@ -92,10 +95,12 @@ class Trainer:
         self.dropout_masks = masks
         self.y = task.targets.to(self.device)
         weight = self.objective.weight(self.y)
-        labelled = (weight > 0).float().unsqueeze(1)
+        labelled = self.objective.labelled(self.y).float().unsqueeze(1)
         splits = [torch.stack(part, 1).to(self.device) for part in zip(*map(_masks, runs), strict=True)]
         self.train_mask, self.val_mask, self.test_mask = (mask * labelled for mask in splits)
         self.train_weight = self.train_mask * weight.unsqueeze(1)
+        # Dropout of torch in parts of one's own draws from torch's generator, which is then seeded by the step.
+        self.draws = own_dropout
         self.optimiser = RunOptimiser(self.network, training, self.device)
         self.idle = self._idle_runs()
         self.best = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
@@ -199,12 +204,22 @@ class Trainer:
         with tf32_products(self.training.tf32 and self.device.type == "cuda"):
             self.network.train()
             for number in order.tolist():
-                self.executor(("step", division, number), partial(self._step, division, number))
+                with self._seeded():
+                    self.executor(("step", division, number), partial(self._step, division, number))
             self.evaluate()
             if self.objective.metric.capturable:
                 self.executor("finish", self._finish_epoch)
             else:
                 self._finish_epoch()
+
+    @contextmanager
+    def _seeded(self) -> Iterator[None]:
+        if not self.draws:
+            yield
+            return
+        with torch.random.fork_rng():
+            torch.manual_seed(self.dropout_masks.seed_of(0, 0))
+            yield
 
     def _step(self, division: int, number: int) -> None:
         batch = self.divisions[division][number]
@@ -278,7 +293,13 @@ class Trainer:
         return found
 
 
-def _check_runs(task: Task, runs: Sequence[Run], training: TrainingSpec) -> None:
+def _check_arguments(task: Any, network: Any, training: Any, runs: Any, executor: Any) -> None:
+    kinds = {"task": (task, Task), "network": (network, NetworkSpec), "training": (training, TrainingSpec)}
+    if executor is not None:
+        kinds["executor"] = (executor, Executor)
+    for name, (given, kind) in kinds.items():
+        if not isinstance(given, kind):
+            raise InputError(f"Expected {name} as {kind.__name__}; got {type(given).__name__}.")
     if not isinstance(runs, Sequence) or not runs:
         raise InputError(f"Expected a list of at least one Run; got {runs!r}.")
     for run in runs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -109,16 +110,15 @@ class ExternalConv(Convolution):
         device = like.device
         edges = torch.zeros(2, self.options.edge_channels or 1, device=device) if self.reads_edges else None
         x, index = torch.zeros(2, self.in_channels, device=device), torch.tensor([[0, 1], [1, 0]], device=device)
-        training = conv.training
+        probe = deepcopy(conv).eval()  # some remember the first graph they see
         try:
             with torch.no_grad():
-                out = self._call(conv.eval(), x, index, edges)
+                out = self._call(probe, x, index, edges)
         except Exception as error:
             raise InputError(
                 f"Expected a PyG convolution that is called as conv(h, edge_index) on states of size "
                 f"{self.in_channels}; {type(conv).__name__} raised {type(error).__name__}: {error}"
             ) from error
-        conv.train(training)
         if not isinstance(out, Tensor) or out.dim() != 2 or out.shape[0] != 2:
             came = f"shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
             raise InputError(f"Expected {type(conv).__name__} to return a state per node; got {came} for two nodes.")
@@ -149,10 +149,11 @@ def _make(make: MakeConv, in_channels: int, out_channels: int, options: ConvOpti
         extra["edge_dim"] = options.edge_channels
     try:
         conv = make(in_channels, out_channels, **extra)
-    except TypeError as error:
+    except Exception as error:
         raise InputError(
             f"Expected a PyG convolution class or function that is called as conv(in_channels, out_channels); "
-            f"{getattr(make, '__name__', make)!s} raised: {error}. Fix other arguments with functools.partial."
+            f"{getattr(make, '__name__', make)!s} raised {type(error).__name__}: {error}. Fix other "
+            f"arguments with functools.partial."
         ) from error
     if not isinstance(conv, nn.Module):
         raise InputError(f"Expected conv(in_channels, out_channels) to make a module; got {type(conv).__name__}.")

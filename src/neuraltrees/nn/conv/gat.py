@@ -134,7 +134,7 @@ class GATConv(Convolution):
         shares = self.dropout(torch.cat([weight / bound.target(total), own / total]))
         out = bound.spread(z, shares)
         if of_edges is not None and bound.edges is not None:
-            out = out + bound.edges.spread(of_edges, shares[: len(weight)])
+            out = out + bound.edges.spread(of_edges, shares[: weight.shape[0]])
         return (out.flatten(-2) if self.concat else out.mean(-2)) + self.bias
 
     def _by_head(self, z: Tensor) -> Tensor:

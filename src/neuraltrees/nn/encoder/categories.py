@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuraltrees.checks import check_at_least
+from neuraltrees.errors import InputError
 from neuraltrees.nn.encoder.encoder import Encoder
 
 
@@ -25,7 +26,11 @@ class Categories:
     sizes: tuple[int, ...]
 
     def __init__(self, sizes: Iterable[int]) -> None:
+        if not isinstance(sizes, Iterable) or isinstance(sizes, str):
+            raise InputError(f"Expected a list of the number of values of every column; got {sizes!r}.")
         object.__setattr__(self, "sizes", tuple(check_at_least("sizes", size, 1) for size in sizes))
+        if not self.sizes:
+            raise InputError("Expected categories of at least one column; got none.")
 
     @property
     def width(self) -> int:
@@ -60,7 +65,12 @@ class CategoryEncoder(Encoder):
         nn.init.uniform_(self.weight, -bound, bound)
 
     def forward(self, x: Tensor, node_type: Tensor | None = None) -> Tensor:
-        index = x[:, : self.categories.width].long() + self.first
+        if x.dim() != 2 or x.shape[1] != self.categories.width or x.layout != torch.strided:
+            raise InputError(
+                f"Expected integers of shape (n, {self.categories.width}), a column for each of the categories; got "
+                f"shape {tuple(x.shape)}."
+            )
+        index = x.long() + self.first
         if self.runs is None:
             return F.embedding_bag(index, self.weight, mode="sum")
         table = self.weight.transpose(0, 1).flatten(1)

@@ -15,10 +15,10 @@ from neuraltrees.nn.ensemble.linear import RunLinear
 
 
 class LinearEncoder(Encoder):
-    """:math:`h_v = x_v W + b` from the first columns of the features.
+    """:math:`h_v = x_v W + b`.
 
     Args:
-        in_channels: number of columns; others belong to other node types.
+        in_channels: number of features.
         width: size of the states.
         runs: number of independent runs.
     """
@@ -32,7 +32,7 @@ class LinearEncoder(Encoder):
         self.lin.reset_parameters()
 
     def forward(self, x: Tensor, node_type: Tensor | None = None) -> Tensor:
-        return self.lin(x[:, : self.lin.in_channels].to(self.lin.weight.dtype))  # type: ignore[no-any-return]
+        return self.lin(x.to(self.lin.weight.dtype))  # type: ignore[no-any-return]
 
 
 class TypedEncoder(Encoder):
@@ -52,6 +52,7 @@ class TypedEncoder(Encoder):
     def __init__(self, features: Mapping[str, int | Categories], width: int, runs: int | None = None) -> None:
         super().__init__()
         self.width, self.types = width, tuple(features)
+        self.columns = [each.width if isinstance(each, Categories) else each for each in features.values()]
         self.encoders = nn.ModuleList(
             CategoryEncoder(each, width, runs) if isinstance(each, Categories) else LinearEncoder(each, width, runs)
             for each in features.values()
@@ -67,10 +68,15 @@ class TypedEncoder(Encoder):
                 f"Expected node_type, since there is an encoder each for {', '.join(self.types)}; got none. "
                 f"Pass it to forward."
             )
+        if x.dim() != 2 or x.layout != torch.strided or x.shape[1] < max(self.columns):
+            raise InputError(
+                f"Expected dense features of shape (n, {max(self.columns)}), as many as the widest node type has; got "
+                f"shape {tuple(x.shape)}."
+            )
         out: Tensor | None = None
-        for kind, encoder in enumerate(self.encoders):
+        for kind, (encoder, columns) in enumerate(zip(self.encoders, self.columns, strict=True)):
             # Columns of other types may hold anything, which must not become the index of an embedding.
-            mine = torch.where((node_type == kind).unsqueeze(1), x, 0)
+            mine = torch.where((node_type == kind).unsqueeze(1), x[:, :columns], 0)
             states = encoder(mine)
             kinds = node_type.view(-1, *[1] * (states.dim() - 1))
             out = states if out is None else torch.where(kinds == kind, states, out)

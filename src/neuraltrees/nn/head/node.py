@@ -38,7 +38,8 @@ class NodeHead(Head):
         if places.node_type is None:
             names = ", ".join(self.classes)
             raise InputError(
-                f"Expected node_type, since there is a readout each for {names}; got none. Pass it to forward."
+                f"Expected node_type, since there is a readout each for {names}; got none. Pass it to forward, or set "
+                f"data.node_type before planning."
             )
         pad, missing = nn.functional.pad, float("-inf")
         layers = cast(list[RunLinear], list(self.layers))

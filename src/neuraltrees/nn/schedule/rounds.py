@@ -80,7 +80,11 @@ class Rounds(Schedule):
     def forward(self, x: Tensor | SparseMap, plan: RoundPlan, edges: Tensor | None = None) -> Tensor:
         if edges is not None and plan.edges is not None:
             edges = plan.edges(edges)
-        start = x if plan.lift is None else lift_to_leaves(cast(Tensor, x), plan.lift)
+        start = x
+        if plan.lift is not None:
+            if not isinstance(x, Tensor) or x.layout != torch.strided:
+                raise InputError("Expected dense features for a PyG convolution; got sparse ones. Use x.to_dense().")
+            start = lift_to_leaves(x, plan.lift)
         h: Tensor = self.convs[0](start, plan.rounds[0], edges)
         for i, bound in enumerate(plan.rounds[1:]):
             before = self.activation(self.norms[i](h, plan.copies[i]) if self.norms else h)
@@ -104,13 +108,17 @@ class Rounds(Schedule):
 
     @property
     def dtype(self) -> torch.dtype:
-        return next(self.parameters()).dtype
+        return self._like().dtype
 
     @property
     def backend(self) -> SparseBackend:
         """Sums that are prepared for the type and the device of the weights."""
-        like = next(self.parameters())
+        like = self._like()
         return SparseBackend(like.dtype, like.device)
+
+    def _like(self) -> Tensor:
+        """A weight; a convolution without any computes as torch does by default."""
+        return next(self.parameters(), torch.zeros(()))
 
 
 def _name(conv: nn.Module) -> str:

@@ -34,10 +34,11 @@ class TreeEdges:
 
 def tree_edges(tree: HTree, edge_index: Tensor) -> TreeEdges:
     r"""A tree edge between a leaf :math:`l` and the bag :math:`B` above it carries the sum of the features of the graph
-    edges between :math:`κ(l)` and the other nodes of :math:`B`: upwards those that leave :math:`κ(l)`, downwards those
-    that enter it. All other tree edges carry zero.
+    edges between :math:`κ(l)` and the nodes of :math:`B`, itself included: upwards those that leave :math:`κ(l)`,
+    downwards those that enter it. All other tree edges carry zero.
 
-    Every graph edge lies in at least one bag with leaves, so that none is lost.
+    Every edge of the graph that the tree was built for lies in at least one bag with leaves. Edges that
+    bounded-treewidth sampling left out do not reach the tree.
 
     Args:
         tree: the H-tree.
@@ -66,8 +67,8 @@ def tree_edges(tree: HTree, edge_index: Tensor) -> TreeEdges:
 
 
 def _pairs_at_leaves(tree: HTree) -> tuple[Array, Array, Array]:
-    """For every edge between a leaf and its bag, and every other node of the bag: the tree edge, and the two graph
-    nodes in the direction of the message.
+    """For every edge between a leaf and its bag, and every node of the bag: the tree edge, and the two graph nodes in
+    the direction of the message.
     """
     parent, kappa, kind = (each.cpu().numpy() for each in (tree.parent, tree.kappa, tree.edge_type))
     source, target = tree.edge_index.cpu().numpy()
@@ -80,8 +81,7 @@ def _pairs_at_leaves(tree: HTree) -> tuple[Array, Array, Array]:
         at, whose = entries_of(ptr, bag)
         other, own = members[at], kappa[leaf][whose]
         pair = (own, other) if direction == 1 else (other, own)
-        keep = own != other
-        parts.append((edges[whose][keep], pair[0][keep], pair[1][keep]))
+        parts.append((edges[whose], *pair))
     tree_edge, first, second = (np.concatenate(each) for each in zip(*parts, strict=True))
     return tree_edge, first, second
 
