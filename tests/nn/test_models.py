@@ -223,3 +223,23 @@ def test_learns_what_depends_on_a_clique(conv: str) -> None:
         nn.functional.cross_entropy(model(x, triangle.edge_index, triangle.kappa), y).backward()
         optimiser.step()
     assert (model(x, triangle.edge_index, triangle.kappa).argmax(1) == y).all()
+
+
+def test_a_plan_of_another_network_is_refused() -> None:
+    x = torch.randn(5, 6)
+    plan = NeuralTree(6, 8, 4, num_layers=2).plan(DATA)
+    for other in (NeuralTree(6, 8, 4, num_layers=3), GNN(6, 8, 4, num_layers=2)):
+        with pytest.raises(nt.InputError, match=r"a plan made by this network, .*; got one for TreeRounds of 2"):
+            other(x, plan)
+
+
+def test_edge_features_are_checked() -> None:
+    model = GNN(6, 8, 4, num_layers=2, edge_channels=1)
+    x, edges = torch.randn(5, 6), GOLDEN.edge_index
+    plan = model.plan(Data(edge_index=edges, num_nodes=5))
+    one = torch.randn(edges.shape[1])
+    torch.testing.assert_close(model.eval()(x, plan, edge_attr=one), model(x, plan, edge_attr=one.unsqueeze(1)))
+    with pytest.raises(nt.InputError, match="Expected edge_attr of the 12 planned edges; got 13 rows"):
+        model(x, plan, edge_attr=torch.ones(13, 1))
+    with pytest.raises(nt.InputError, match="Expected no edge_attr for a network that was made without edge_channels"):
+        GNN(6, 8, 4)(x, edges, edge_attr=one)

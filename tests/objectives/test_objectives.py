@@ -31,6 +31,36 @@ def test_cross_entropy_is_torchs(weights: tuple[float, ...] | None) -> None:
         torch.testing.assert_close(loss, F.cross_entropy(answers[:, run], y, given, ignore_index=-1))
 
 
+def test_class_weights_go_to_their_type_in_any_order() -> None:
+    weights = {"object": (1, 2, 3), "room": (4, 5)}
+    objective = Classification({"room": ("x", "y"), "object": ("a", "b", "c")}, class_weights=weights)
+    assert objective.weight(torch.tensor([0, 1, 3, 4, 5])).tolist() == [4, 5, 1, 2, 3]
+    again = find_objective(objective.name, objective.as_dict())
+    assert torch.equal(again.class_weights, objective.class_weights)
+
+
+def test_a_class_without_weight_still_counts_in_the_metric() -> None:
+    objective = Classification(("a", "b"), class_weights=(0.0, 1.0))
+    y = torch.tensor([0, 1, -1])
+    assert objective.weight(y).tolist() == [0, 1, 0]
+    assert objective.labelled(y).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        Classification(("a", "b"), loss=lambda answers, y: F.cross_entropy(answers[:, 0], y)),
+        Regression(("a", "b"), loss=torch.nn.MSELoss()),
+        MultiLabel(("a", "b"), loss=lambda answers, y: answers.sum(-1)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_a_loss_that_reduces_is_refused(objective: Objective) -> None:
+    y = torch.zeros(N, dtype=torch.int64) if isinstance(objective, Classification) else torch.zeros(N, 2)
+    with pytest.raises(nt.InputError, match=r"a loss for every item and run, of shape .*; got shape"):
+        objective.loss(torch.randn(N, RUNS, 2), y)
+
+
 def test_class_weights_of_two_node_types() -> None:
     objective = Classification({"room": ("x", "y"), "object": ("a",)}, class_weights={"room": (1, 2), "object": (3,)})
     assert objective.weight(torch.tensor([0, 1, 2, -1])).tolist() == [1, 2, 3, 0]
@@ -151,6 +181,10 @@ def test_bad_objectives() -> None:
         Classification(("a", "b"), class_weights=(1, -1))
     with pytest.raises(nt.InputError, match="Expected class_weights of room, object; got those of room"):
         Classification({"room": ("a",), "object": ("b",)}, class_weights=(1,))
+    with pytest.raises(nt.InputError, match="Expected class_weights as 1 numbers of at least 0, one per node label"):
+        Classification(("a",), class_weights=3)  # type: ignore[arg-type]
+    with pytest.raises(nt.InputError, match="Expected loss as a function of answers and labels; got 'mse'"):
+        Regression(("a",), loss="mse")  # type: ignore[arg-type]
     with pytest.raises(nt.InputError, match="Expected the labels of graphs; got those of 2 node types"):
         Classification({"room": ("a",), "object": ("b",)}, level="graph")
     with pytest.raises(nt.InputError, match="Expected every target name once"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from torch_geometric.nn import GraphConv
 import neuraltrees as nt
 from neuraltrees.serving import Predictor
 from neuraltrees.training import Bundle, Problem, fit
-from neuraltrees.training.checkpoint import Checkpoint, save_tensors
+from neuraltrees.training.bundle import FORMAT
+from neuraltrees.training.checkpoint import Checkpoint, load_tensors, save_tensors
 from tests.training.tasks import QUICK, SMALL, small_runs, small_task
 
 
@@ -157,16 +159,30 @@ class TestBundle:
             Bundle.load(path)
         assert Bundle.load(path, allow=["tests.training.own_parts:MeanConv"]).network == spec
 
+    @pytest.mark.parametrize("part", ["conv", "head", "schedule"])
     @pytest.mark.parametrize("place", ["os:system", "torch_geometric.nn.conv.gcn_conv:torch.save"])
-    def test_no_other_code_is_allowed_by_itself(self, bundle: Bundle, tmp_path: Path, place: str) -> None:
+    def test_no_other_code_is_allowed_by_itself(self, bundle: Bundle, tmp_path: Path, place: str, part: str) -> None:
         path = tmp_path / "m.safetensors"
-        replace(bundle, network=bundle.network.replace(conv=place)).save(path)
+        replace(bundle, network=bundle.network.replace(**{part: place})).save(path)
         with pytest.raises(nt.InputError, match=r"Expected .* to name no code but that of this library"):
             Bundle.load(path)
 
-    def test_pygs_convolutions_need_no_permission(self, problem: Problem, tmp_path: Path) -> None:
+    def test_a_name_without_a_place_imports_nothing(self, bundle: Bundle, tmp_path: Path) -> None:
         path = tmp_path / "m.safetensors"
-        bundle = Bundle.of(fit(problem.task, SMALL.replace(conv=GraphConv), QUICK, problem.runs))
+        bundle.save(path)
+        tensors, about = load_tensors(path, (FORMAT,), "bundle")
+        about["network"]["head"] = "antigravity"
+        save_tensors(path, tensors, about)
+        with pytest.raises(nt.InputError, match="Expected head out of node, graph, none, or MODULE:NAME; got"):
+            Bundle.load(path)
+        assert "antigravity" not in sys.modules
+        with pytest.raises(nt.InputError, match="Expected allow as a list of places; got the text 'evil'"):
+            Bundle.load(path, allow="evil")
+
+    @pytest.mark.parametrize("conv", [GraphConv, "torch_geometric.nn:GraphConv"])
+    def test_pygs_convolutions_need_no_permission(self, problem: Problem, tmp_path: Path, conv: object) -> None:
+        path = tmp_path / "m.safetensors"
+        bundle = Bundle.of(fit(problem.task, SMALL.replace(conv=conv), QUICK, problem.runs))
         bundle.save(path)
         graphs = small_task().graphs
         for ours, theirs in zip(Predictor(bundle).predict(graphs), Predictor.load(path).predict(graphs), strict=True):

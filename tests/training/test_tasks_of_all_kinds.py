@@ -183,3 +183,131 @@ def test_categories_out_of_range() -> None:
     graph.x[1, 0] = 3
     with pytest.raises(nt.InputError, match="Graph 0: Expected x with integers between 0 and 2 in column 0; got 3 in"):
         predictor.predict([graph])
+
+
+def test_types_are_numbered_as_the_labels_list_them() -> None:
+    graph = Data(
+        x=torch.randn(4, 6),
+        y=torch.tensor([0, 1, 0, 0]),
+        node_type=torch.tensor([0, 1, 1, 0]),
+        edge_index=torch.tensor([[0], [1]]),
+    )
+    labels = {"room": ("a",), "object": ("b", "c")}
+    task = Task([graph], labels, features={"object": 3, "room": 6})
+    assert task.types == ("room", "object") and list(task.features) == ["room", "object"]
+    with pytest.raises(nt.InputError, match="Expected features of the node types room, object, which have labels"):
+        Task([graph], labels, features={"room": 6, "thing": 3})
+
+
+def test_graphs_without_edges_have_no_edge_features_and_still_count() -> None:
+    task = labelled(Regression(("a", "b")))
+    lonely = Data(x=torch.randn(1, 3), edge_index=torch.zeros(2, 0, dtype=torch.int64), edge_attr=torch.zeros(0, 1))
+    lonely.y = torch.zeros(1, 2)
+    several = Task([*task.graphs, lonely], task.objective)
+    fitted = fit(several, SPEC, TRAINING.replace(epochs=2), [Run(0, several.split(0))])
+    assert fitted.answers().isfinite().all()
+
+
+def test_graphs_without_nodes_are_answered_as_the_predictor_answers_them() -> None:
+    task = labelled(Regression(("a", "b")))
+    nothing = Data(x=torch.zeros(0, 3), edge_index=torch.zeros(2, 0, dtype=torch.int64), edge_attr=torch.zeros(0, 1))
+    nothing.y = torch.full((1, 2), 100.0)
+    several = Task([*task.graphs, nothing], task.objective)
+    last = torch.arange(COUNT + 1) == COUNT
+    split = nt.Split(torch.arange(COUNT + 1) < 40, (torch.arange(COUNT + 1) >= 40) & ~last, last)
+    fitted = fit(several, SPEC, TRAINING.replace(epochs=2), [Run(0, split)])
+    predicted = nt.Predictor(Bundle.of(fitted)).predict([nothing])[0]
+    torch.testing.assert_close(fitted.answers()[-1, 0], predicted[0])
+    assert float(fitted.test[0]) == pytest.approx(float((predicted - 100).abs().mean()), rel=1e-5)
+
+
+def test_edge_features_of_some_graphs_alone_are_refused() -> None:
+    task = labelled(Regression(("a", "b")))
+    graph = task.graphs[3].clone()
+    del graph.edge_attr
+    with pytest.raises(nt.InputError, match="Expected edge_attr of all graphs or of none; graph 2 has none"):
+        Task([*task.graphs[:2], graph], task.objective)
+
+
+class PlainHead(nt.Head):
+    """As a PyG user would write it: its weights are not those of several runs."""
+
+    level = "graph"
+
+    def __init__(self, in_channels: int, out_channels: int, runs: int | None = None) -> None:
+        super().__init__(in_channels, out_channels, runs)
+        self.lin = torch.nn.Linear(in_channels, out_channels)
+
+    def forward(self, h: torch.Tensor, places: object) -> torch.Tensor:
+        return self.lin(h)
+
+
+class DroppingHead(nt.GraphHead):
+    """With dropout of torch's own."""
+
+    def __init__(self, in_channels: int, out_channels: int, runs: int | None = None) -> None:
+        super().__init__(in_channels, out_channels, runs)
+        self.drop = torch.nn.Dropout(0.5)
+
+    def forward(self, h: torch.Tensor, places: object) -> torch.Tensor:
+        return super().forward(self.drop(h), places)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_weights_without_a_dimension_of_runs_are_refused(runs: int) -> None:
+    task = labelled(Regression(("a", "b")))
+    with pytest.raises(nt.InputError, match=r"in the first dimension of head.lin.*Build parts of your own"):
+        fit(task, SPEC.replace(head=PlainHead), TRAINING, [Run(seed, task.split(seed)) for seed in range(runs)])
+
+
+def test_a_head_of_the_wrong_level_is_refused() -> None:
+    task = labelled(Regression(("a", "b"), level="node"))
+    with pytest.raises(nt.InputError, match=r"Expected a head that answers per node, .*; got GraphHead"):
+        fit(task, SPEC.replace(head="graph"), TRAINING, [Run(0, task.split(0))])
+
+
+def test_dropout_of_torch_depends_on_the_seed_alone() -> None:
+    task = labelled(Regression(("a", "b")))
+    curves = []
+    for caller in (0, 1):
+        torch.manual_seed(caller)
+        spec = SPEC.replace(head=DroppingHead)
+        curves.append(fit(task, spec, TRAINING.replace(epochs=2), [Run(0, task.split(0))]).loss_curve)
+    assert torch.equal(*curves)
+
+
+def test_a_ranking_needs_both_kinds_of_items() -> None:
+    task = labelled(MultiLabel(("a", "b")))
+    split = task.split(0)
+    for number in split.val.nonzero().flatten().tolist():
+        task.graphs[number].y[:] = 1.0
+    with pytest.raises(nt.InputError, match="Expected validation graphs with and without some label"):
+        fit(task, SPEC, TRAINING, [Run(0, split)])
+
+
+NOT_TASKS = {
+    "a list": (lambda t: fit(t.graphs, SPEC, TRAINING, []), "Expected task as Task; got list"),
+    "swapped": (lambda t: fit(t, TRAINING, SPEC, []), "Expected network as NetworkSpec; got TrainingSpec"),
+    "numpy": (lambda t: Task([Data(x=t.graphs[0].x.numpy())], ("a",)), "got ndarray"),
+    "a path": (lambda t: nt.Predictor("model.safetensors"), "Expected a Bundle; got str"),
+    "an instance": (
+        lambda t: NetworkSpec(head=PlainHead(1, 1)),
+        "head as a class; got an instance of PlainHead",
+    ),
+    "no head": (
+        lambda t: NetworkSpec(head="tree"),
+        "head out of node, graph, none, or MODULE:NAME; got",
+    ),
+    "no schedule": (lambda t: NetworkSpec(schedule="sweep"), "Expected schedule out of MODULE:NAME; got 'sweep'"),
+    "no runs": (lambda t: nt.GNN(3, 4, 5, runs=0), "Expected runs of at least 1; got 0"),
+    "relations": (lambda t: nt.GNN(3, 4, 5, relations=True), "Expected relations for trees alone; got them for GNN"),
+    "a width": (lambda t: nt.GNN(3, 4, 5)(torch.ones(2, 4), torch.tensor([[0], [1]])), "Expected 3 features per node"),
+    "integers": (lambda t: nt.GNN(1, 4, 5)(torch.ones(2, 1).long(), torch.tensor([[0], [1]])), "x as floats; got"),
+    "no data": (lambda t: nt.GNN(3, 4, 5).plan([1]), "Expected a graph or a batch of graphs as .*Data; got list"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), NOT_TASKS.values(), ids=NOT_TASKS)
+def test_what_is_something_else(call: object, message: str) -> None:
+    with pytest.raises(nt.InputError, match=message):
+        call(labelled(Regression(("a", "b"))))  # type: ignore[operator]

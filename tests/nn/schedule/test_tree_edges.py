@@ -18,8 +18,9 @@ CONVS = ["gcn", "sage", "gat", "gin"]
 
 
 def with_features(graph: nt.Graph, width: int = 2, seed: int = 0) -> nt.HTreeData:
-    """Features in float64, other ones for each direction of an edge."""
-    edges = graph.edge_index
+    """Features in float64, other ones for each direction of an edge, and of a self-loop at every second node."""
+    loops = torch.arange(0, graph.num_nodes, 2)
+    edges = torch.cat([graph.edge_index, torch.stack([loops, loops])], 1)
     draw = torch.Generator().manual_seed(seed)
     attr = torch.randn(edges.shape[1], width, dtype=torch.float64, generator=draw)
     return nt.ToHTree()(Data(edge_index=edges, edge_attr=attr, num_nodes=graph.num_nodes))
@@ -46,7 +47,7 @@ def slowly(data: nt.HTreeData) -> Tensor:
 def test_rows_are_those_of_the_definition(graph: nt.Graph) -> None:
     data = with_features(graph)
     found = tree_edges(data.htree, data.edge_index)
-    dense = torch.zeros(found.num_edge_rows, graph.edge_index.shape[1], dtype=torch.float64)
+    dense = torch.zeros(found.num_edge_rows, data.edge_index.shape[1], dtype=torch.float64)
     dense.index_put_((found.rows.row, found.rows.col), found.rows.value, accumulate=True)
     torch.testing.assert_close((dense @ data.edge_attr)[found.edge], slowly(data))
     assert len({tuple(row) for row in dense[:-1].tolist()}) == found.num_edge_rows - 1, "a row occurs twice"
