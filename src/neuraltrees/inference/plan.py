@@ -59,7 +59,7 @@ def make_plan(
 
     Variables that large messages share come last in a table, so that sums run along memory.
     """
-    bags, parent = _rooted(decomposition)
+    bags, parent = rooted(decomposition)
     top: dict[int, int] = {}
     for b, bag in enumerate(bags):
         for v in bag:
@@ -105,7 +105,7 @@ def _smallest_separators(
     return {v: b for v, (_, b) in least.items()}
 
 
-def _rooted(decomposition: TreeDecomposition) -> tuple[list[tuple[int, ...]], list[int]]:
+def rooted(decomposition: TreeDecomposition) -> tuple[list[tuple[int, ...]], list[int]]:
     """The bags of every tree from its root down, with the parent of each."""
     given = list(decomposition.bags)
     near: list[list[int]] = [[] for _ in given]
