@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from typing import Any
+from unittest.mock import patch
 
 import networkx as nx
 import numpy as np
@@ -17,6 +18,7 @@ from torch_geometric.data import Batch, Data
 
 import neuraltrees as nt
 from neuraltrees.inference import Forest, JunctionTree
+from neuraltrees.inference.forest import arithmetic
 from tests.inference.forest.forests import Drawn, draw_forest, forests, random_graphs
 
 PAIR = nt.Graph([[0], [1]])
@@ -70,6 +72,19 @@ def test_agrees_with_listing_every_assignment(drawn: Drawn) -> None:
             row = next(rows)
             close(row[:states], joint.marginal(v))
             assert row[states:].tolist() == [0.0] * (len(row) - states)
+
+
+@given(drawn=forests(zeros=0.2))
+@settings(deadline=None, max_examples=150)
+def test_large_tables_are_overwritten_where_nobody_needs_them(drawn: Drawn) -> None:
+    """As if all tables were large."""
+    assume(drawn.possible)
+    forest = drawn.forest()
+    expected = forest.run(*drawn.potentials)
+    with patch.object(arithmetic, "LARGE", 0):
+        answer = forest.run(*drawn.potentials)
+    close(answer.log_partition, expected.log_partition.numpy(), 1e-12)
+    close(answer.marginals, expected.marginals.numpy(), 1e-12)
 
 
 @given(drawn=forests(zeros=0.2), data=st.data())
@@ -337,8 +352,13 @@ def test_the_limit_counts_the_batch_the_precision_and_the_gradient() -> None:
 def test_tables_in_log_space_count_as_well() -> None:
     """A clique of four variables of 9 states: 9^4 entries without a split."""
     drawn = draw_forest([nt.Graph.from_networkx(nx.complete_graph(4))], [9] * 4, scale=2000.0)
-    with pytest.raises(nt.ModelTooLargeError, match="width 3"):
-        drawn.forest(memory_limit=8 * 6000).run(*drawn.potentials)
+    entries = sum(9 ** (d + 1) + 9**d for d in range(4))
+    with pytest.raises(nt.ModelTooLargeError, match=f"width 3, needs {8 * entries:,} bytes"):
+        drawn.forest(memory_limit=8 * entries - 1).run(*drawn.potentials)
+    forest = drawn.forest(memory_limit=8 * entries)
+    forest.run(*drawn.potentials)
+    with pytest.raises(nt.ModelTooLargeError, match=f"needs {2 * 8 * entries:,} bytes"):
+        forest.map(drawn.unary.expand(2, 4, 9), drawn.pairwise)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +411,9 @@ def test_wrong_potentials(unary: Tensor, pairwise: Tensor, message: str) -> None
 
 @pytest.mark.parametrize("uniform", [torch.zeros(3), torch.zeros(2, 1), torch.zeros(2).long(), torch.zeros(())])
 def test_wrong_uniform_numbers(uniform: Tensor) -> None:
-    with pytest.raises(nt.InputError, match=r"Expected uniform numbers of shape \(\*, 2\), one per variable; got"):
+    with pytest.raises(
+        nt.InputError, match=r"Expected uniform numbers of shape \(\*, 2\) on cpu, one per variable; got"
+    ):
         Forest.of(PAIR, 2).sample(torch.zeros(2, 2), torch.zeros(1, 2, 2), uniform)
 
 
@@ -426,6 +448,22 @@ def test_without_a_check_other_graphs_are_right() -> None:
     assert not answer.log_partition[1].isfinite()
     close(answer.log_partition[[0, 2]], expected.log_partition[[0, 2]].numpy())
     close(answer.marginals[[0, 1, 4, 5]], expected.marginals[[0, 1, 4, 5]].numpy())
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_the_passes_never_look_at_a_number(tracked: bool) -> None:
+    """On a device without any, where a GPU would have to be waited for."""
+    drawn = draw_forest(random_graphs(10, 8, 11), [4, 1, 3, 2] * 20)
+    there = drawn.forest(chunk_entries=300).to("meta")
+    assert there.device.type == there.edges.device.type == "meta" and len(there.chunks) > 1
+    unary, pairwise = (each.to("meta").requires_grad_(tracked) for each in drawn.potentials)
+    answer = there.run(unary, pairwise, check=False)
+    assert answer.marginals.shape == (80, 4) and answer.log_partition.shape == (10,)
+    if tracked:
+        (answer.log_partition.sum() + answer.marginals.square().sum()).backward()
+        assert unary.grad is not None and unary.grad.shape == unary.shape
+    uniform = torch.rand(9, 80, device="meta")
+    assert there.sample(unary, pairwise, uniform, check=False).shape == (9, 80)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

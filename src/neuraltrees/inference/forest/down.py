@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from neuraltrees.inference.forest.arithmetic import matmul, over, times
 from neuraltrees.inference.forest.plan import Chunk, Group, Inbox, Side
 from neuraltrees.inference.forest.up import Step
 
@@ -42,31 +43,38 @@ class _Downwards:
             pieces = [piece for _, piece in sorted(self.arrived[number].items(), key=lambda each: each[0])]
             self.arrived[number] = {}
             separator = torch.cat(pieces, 1) if len(pieces) > 1 else pieces[0]
-            share = separator.reshape(sums.shape) / sums
+            share = over(separator.reshape(sums.shape), sums)
         else:
             share = sums.reciprocal()
-        own = None
-        if group.left is not None and left is not None and (group.left.receives or group.left_is_smaller):
-            joint = (share * right if group.right.own == 1 else share @ right) * left
-            own = joint.sum((2, 3))
-            self._send(group.left, joint)
-        if own is None or group.right.receives:
-            joint = share.mT * right if left is None else share.mT @ left * right
-            own = joint.sum((2, 3)) if own is None else own
-            self._send(group.right, joint)
+        if group.left is None or left is None:
+            own = self._send(group.right, times(right, share.mT))
+        elif group.left.receives or group.right.receives:
+            if group.right.receives:
+                own = self._send(group.right, times(matmul(share.mT, left), right))
+            if group.left.receives:
+                shares = times(share, right, ours=False) if group.right.own == 1 else matmul(share, right)
+                own = self._send(group.left, times(shares, left))
+        else:
+            one, other = (left, right) if group.left.own < group.right.own else (right, left)
+            shares = matmul(other.mT, share if one is right else share.mT)
+            own = (shares * one.mT).sum((2, 4))
         if group.inbox is not None:
-            self._answer(group.inbox, own)
+            self._answer(group.inbox, own.clone())
         return own
 
-    def _send(self, side: Side, joint: Tensor) -> None:
+    def _send(self, side: Side, joint: Tensor) -> Tensor:
+        """Answers all that sent to a side; the marginals of its variables."""
+        own = joint.sum((2, 3))
         for part in side.parts:
             if part.inbox is not None:
                 marginal = joint.view(*joint.shape[:2], *side.shape)
                 if part.missing:
                     marginal = marginal.sum([2 + axis for axis in part.missing])
                 self._answer(part.inbox, marginal)
+        return own
 
     def _answer(self, inbox: Inbox, marginal: Tensor) -> None:
+        """Hands marginals to the senders, who may overwrite them."""
         if inbox.first is not None:
             marginal = marginal.index_select(1, inbox.row)
         parts = torch.split(marginal, [sender.stop - sender.start for sender in inbox.senders], 1)

@@ -150,9 +150,10 @@ class Forest:
             log_unary: potentials of the variables; -inf rules a state out.
             log_pairwise: potentials of the edges, or those that `relation` has numbered.
             check: whether to look at what came out, for which a GPU has to be waited for. Without, sums that lost
-                digits are not repeated, and a graph without a possible labelling has log Z -inf and marginals of nan.
+                digits are not repeated, and a graph without a possible labelling has log Z -inf or nan.
 
-        Raises `ZeroProbabilityError` if a graph has no labelling of positive probability.
+        Raises `ZeroProbabilityError` if a graph has no labelling of positive probability. On a GPU, products of float32
+        have all their digits unless torch is allowed to use TF32.
         """
         potentials, batch = self._prepare(log_unary, log_pairwise)
         most = self.structure.most_states
@@ -177,10 +178,11 @@ class Forest:
         """
         potentials, batch = self._prepare(log_unary, log_pairwise)
         shape = (*batch, len(self.structure.states))
-        if not uniform.is_floating_point() or uniform.shape[max(0, uniform.dim() - len(shape)) :] != shape:
+        right_shape = uniform.shape[max(0, uniform.dim() - len(shape)) :] == shape
+        if not uniform.is_floating_point() or not right_shape or uniform.device != self.device:
             raise InputError(
-                f"Expected uniform numbers of shape (*, {', '.join(map(str, shape))}), one per variable; "
-                f"got {uniform.dtype} of shape {tuple(uniform.shape)}."
+                f"Expected uniform numbers of shape (*, {', '.join(map(str, shape))}) on {self.device}, one per "
+                f"variable; got {uniform.dtype} of shape {tuple(uniform.shape)} on {uniform.device}."
             )
         count = uniform.shape[: uniform.dim() - len(shape)].numel()
         numbers = uniform.reshape(count, *potentials.unary.shape[:2])
@@ -200,8 +202,8 @@ class Forest:
         states = torch.zeros(1, *potentials.unary.shape[:2], dtype=torch.int64, device=self.device)
         found = [
             solve_chunk(chunk, "log", *potentials[:2], lambda chunk, steps: draw(chunk, steps, None, states), maximise)
-            for chunks in self._log_chunks
-            for chunk in chunks
+            for number in range(len(self.chunks))
+            for chunk in self._in_log_space(number, potentials)
         ]
         best = add_shares(potentials.constant, self.owner, found)
         self._check_possible(best, potentials.unary)
@@ -209,15 +211,18 @@ class Forest:
 
     def _solve(self, potentials: Potentials, work: Work | None, check: bool) -> tuple[Tensor, list[Found]]:
         chunks = self.chunks if len(potentials.unary) else ()
-        found = solve(chunks, lambda number: self._log_chunks[number], potentials, work, check)
+        found = solve(chunks, lambda number: self._in_log_space(number, potentials), potentials, work, check)
         return add_shares(potentials.constant, self.owner, found), found
+
+    def _in_log_space(self, number: int, potentials: Potentials) -> list[Chunk]:
+        tracked = potentials.unary.requires_grad or potentials.pairs.requires_grad
+        self._check_size(self._log_chunks[number], potentials.unary, len(potentials.unary), tracked)
+        return self._log_chunks[number]
 
     @cached_property
     def _log_chunks(self) -> list[list[Chunk]]:
         """For every chunk, those of the same graphs without splits, for log space."""
         chunks, of_graph = self.structure.chunks("log", self.chunk_entries, self.chunk_of_graph)
-        largest = max((chunk.entries for chunk in chunks), default=0)
-        check_size(8.0 * largest, self.memory_limit, self.structure.elimination.width, self.device)
         within = dict(zip(of_graph.tolist(), self.chunk_of_graph.tolist(), strict=True))
         found: list[list[Chunk]] = [[] for _ in self.chunks]
         for number, chunk in enumerate(chunks):
@@ -230,12 +235,17 @@ class Forest:
         unary_shape, pairwise_shape = (len(structure.states), most), (tables, most, most)
         batch = check_potentials(log_unary, log_pairwise, unary_shape, pairwise_shape, self.device)
         tracked = torch.is_grad_enabled() and (log_unary.requires_grad or log_pairwise.requires_grad)
-        largest = max((chunk.entries for chunk in self.chunks), default=0)
-        needed = float(TABLES_FOR_GRADIENT * self.entries if tracked else largest) * batch.numel()
-        check_size(needed * log_unary.element_size(), self.memory_limit, structure.elimination.width, self.device)
+        self._check_size(self.chunks, log_unary, batch.numel(), tracked)
         unary = log_unary.reshape(batch.numel(), *unary_shape)
         pairwise = log_pairwise.reshape(log_pairwise.shape[:-3].numel(), *log_pairwise.shape[-3:])
         return load(self.pairs, structure.num_graphs, unary, pairwise), batch
+
+    def _check_size(self, chunks: Sequence[Chunk], like: Tensor, batch: int, tracked: bool) -> None:
+        """Chunks are in memory one after another, with a gradient all of them."""
+        entries = [chunk.entries for chunk in chunks]
+        count = TABLES_FOR_GRADIENT * sum(entries) if tracked else max(entries, default=0)
+        needed = float(count) * batch * like.element_size()
+        check_size(needed, self.memory_limit, self.structure.elimination.width, self.device)
 
     def _check_possible(self, total: Tensor, unary: Tensor) -> None:
         def place(number: int) -> str:

@@ -99,10 +99,6 @@ class Group:
     def count(self) -> int:
         return len(self.variables)
 
-    @property
-    def left_is_smaller(self) -> bool:
-        return self.left is not None and self.left.own < self.right.own
-
 
 @dataclass(frozen=True, eq=False)
 class Chunk:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from neuraltrees.inference.forest.plan import Chunk, Group, Inbox, Side, Space
+from neuraltrees.inference.forest.arithmetic import matmul, over, times
+from neuraltrees.inference.forest.plan import Chunk, Group, Inbox, Part, Side, Space
 from neuraltrees.inference.passes import Reduced, condition
 
 Reduce: TypeAlias = Callable[[Tensor], Reduced]
@@ -58,18 +59,16 @@ def collect(
     """
     upwards = _Upwards(pairs, reduce if space == "log" else None)
     unary = unary.index_select(1, chunk.variables)
-    steps, shares, lowest = [], [], []
+    steps, shares = [], []
     for group, own in zip(chunk.groups, torch.split(unary, [group.count for group in chunk.groups], 1), strict=True):
         own = own[..., : group.states]
         if group.inbox is not None:
             own = own.index_add(1, group.inbox.row, upwards.received(group.inbox))
         step, share = upwards.sum_out(group, own)
         shares.append(share)
-        if space == "linear":
-            lowest.append(step.sums.detach().amin())
         if keep:
             steps.append(step)
-    return Collected(steps, torch.cat(shares, 1), lowest)
+    return Collected(steps, torch.cat(shares, 1), upwards.lowest)
 
 
 class _Upwards:
@@ -80,6 +79,7 @@ class _Upwards:
         self.reduce = reduce
         self.log = reduce is not None
         self.messages: list[Tensor | None] = []
+        self.lowest: list[Tensor] = []
 
     def sum_out(self, group: Group, own: Tensor) -> tuple[Step, Tensor]:
         """The sums of a group, and their share in log Z: what is no message to anyone.
@@ -104,16 +104,16 @@ class _Upwards:
         else:
             left = self._table(group.left, None)
             left = left.reshape(*left.shape[:2], group.shared, group.left.own, group.states)
-            sums = left @ right.mT
-        step = Step(left, right, sums)
+            sums = matmul(left, right.mT)
+        self.lowest.append(sums.detach().amin())
         if not group.shape:
-            return step, None, top + sums.flatten(1).log()
+            return Step(left, right, sums), None, top + sums.flatten(1).log()
         if len(group.shape) == 1:
             # Any number of these may meet in a variable: their logarithms are added up.
-            return step, sums.log().view(*sums.shape[:2], *group.shape), top
-        high = sums.detach().amax((2, 3, 4))
-        message = (sums / high[..., None, None, None]).view(*sums.shape[:2], *group.shape)
-        return step, message, top + high.log()
+            return Step(left, right, sums), sums.log().view(*sums.shape[:2], *group.shape), top
+        high = sums.detach().amax((2, 3, 4), keepdim=True)
+        right, sums = over(right, high), over(sums, high)
+        return Step(left, right, sums), sums.view(*sums.shape[:2], *group.shape), top + high.flatten(1).log()
 
     def _in_log_space(self, group: Group, own: Tensor, reduce: Reduce) -> tuple[Step, Tensor | None, Tensor]:
         batch, count = own.shape[:2]
@@ -132,24 +132,25 @@ class _Upwards:
         Shapes: own :math:`(B, G, K)` → :math:`(B, G, *shape)`, with 1 for B or G where nothing depends on them
         """
         table = None if own is None else own.view(*own.shape[:2], *[1] * len(side.axes), own.shape[2])
+        ours = own is not None
         for part in side.parts:
-            if part.pair is not None:
-                rows, columns = math.prod(part.shape[:-1]), part.shape[-1]
-                pair = self.pairs
-                if pair.shape[2:] != (rows, columns):
-                    pair = pair[..., :rows, :columns]
-                pair = pair.index_select(1, part.pair)
-                table = self._joined(table, pair.view(*pair.shape[:2], *part.shape))
-            if part.inbox is not None:
-                message = self._combined(part.inbox)
-                table = self._joined(table, message.view(*message.shape[:2], *part.shape))
+            for factor in self._factors(part):
+                factor = factor.view(*factor.shape[:2], *part.shape)
+                # The first factor may be a message as it is, whose sender still needs its sums.
+                table, ours = (factor, False) if table is None else (self._joined(table, factor, ours), True)
         assert table is not None
         return table if table.shape[2:] == side.shape else table.expand(*table.shape[:2], *side.shape)
 
-    def _joined(self, table: Tensor | None, factor: Tensor) -> Tensor:
-        if table is None:
-            return factor
-        return table + factor if self.log else table * factor
+    def _factors(self, part: Part) -> Iterator[Tensor]:
+        if part.pair is not None:
+            rows, columns = math.prod(part.shape[:-1]), part.shape[-1]
+            whole = self.pairs.shape[2:] == (rows, columns)
+            yield (self.pairs if whole else self.pairs[..., :rows, :columns]).index_select(1, part.pair)
+        if part.inbox is not None:
+            yield self._combined(part.inbox)
+
+    def _joined(self, table: Tensor, factor: Tensor, ours: bool = True) -> Tensor:
+        return table + factor if self.log else times(table, factor, ours)
 
     def _combined(self, inbox: Inbox) -> Tensor:
         """One table per step, of all the messages that it received."""
