@@ -1,4 +1,4 @@
-"""Exact inference on the same decompositions: Markov networks and the junction-tree algorithm."""
+"""Exact inference on the same decompositions: `JunctionTree` for one structure, `Forest` for many graphs at once."""
 
 from neuraltrees.inference.answer import Answer as Answer
 from neuraltrees.inference.bayesian import BayesianNetwork as BayesianNetwork
