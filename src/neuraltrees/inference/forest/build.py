@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -62,21 +63,36 @@ def _inboxes(
     code, row = kinds.code[child], grouping.row[child]
     order = np.lexsort((row, code, sender, scope, target))
     child, target, scope, sender, code, row = (each[order] for each in (child, target, scope, sender, code, row))
+    receiver = grouping.row[steps.parent[child]]
+    turn = _turns(target, scope, receiver)
+    base = bounds[np.searchsorted(bounds, target, side="right") - 1] if len(child) else target
+    senders: dict[tuple[int, int], list[Sender]] = {}
+    for a, b in _segments(target, scope, sender, code):
+        g, mask = int(target[a]), int(scope[a])
+        axes = tuple(factors.axes[factors.axes_ptr[child[a]] : factors.axes_ptr[child[a] + 1]].tolist())
+        order_and_back = _permutation(grouping.kinds[sender[a]], axes, grouping.kinds[g], mask)
+        found = Sender(int(sender[a] - base[a]), int(row[a]), int(row[b - 1]) + 1, *order_and_back)
+        senders.setdefault((g, mask), []).append(found)
     for first, stop in _segments(target, scope):
-        g, axes_mask = int(target[first]), int(scope[first])
-        base = int(bounds[np.searchsorted(bounds, g, side="right") - 1])
-        senders = []
-        for a, b in _segments(sender[first:stop], code[first:stop]):
-            a, b = first + a, first + b
-            axes = factors.axes[factors.axes_ptr[child[a]] : factors.axes_ptr[child[a] + 1]].tolist()
-            order_and_back = _permutation(grouping.kinds[sender[a]], axes, grouping.kinds[g], axes_mask)
-            senders.append(Sender(int(sender[a]) - base, int(row[a]), int(row[b - 1]) + 1, *order_and_back))
+        g, mask = int(target[first]), int(scope[first])
         count = int(grouping.start[g + 1] - grouping.start[g])
-        yield g, axes_mask, _inbox(tuple(senders), grouping.row[steps.parent[child[first:stop]]], count)
+        yield g, mask, _inbox(tuple(senders[g, mask]), receiver[first:stop], turn[first:stop], count, bool(mask))
 
 
+def _turns(target: Int64, scope: Int64, receiver: Int64) -> Int64:
+    """How many messages before it are for the same step and scope."""
+    order = np.lexsort((receiver, scope, target))
+    turn = np.zeros(len(order), np.int64)
+    starts = [first for first, _ in _segments(target[order], scope[order], receiver[order])]
+    begin = np.zeros(len(order), np.int64)
+    begin[starts] = starts
+    turn[order] = np.arange(len(order)) - np.maximum.accumulate(begin)
+    return turn
+
+
+@lru_cache(maxsize=4096)
 def _permutation(
-    sender: Kind, axes: list[int], receiver: Kind, scope: int
+    sender: Kind, axes: tuple[int, ...], receiver: Kind, scope: int
 ) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
     """How the axes of a message are sorted as the receiver has them, its variable last, and how that is undone."""
     wanted = [axis for axis in receiver.axes(receiver.side(scope)) if scope >> axis & 1]
@@ -88,20 +104,15 @@ def _permutation(
     return order, tuple(np.argsort(order).tolist())
 
 
-def _inbox(senders: tuple[Sender, ...], row: Int64, count: int) -> Inbox:
-    order = np.argsort(row, kind="stable")
-    ordered = row[order]
-    turn = np.empty(len(row), np.int64)
-    turn[order] = np.arange(len(row)) - np.searchsorted(ordered, ordered)
+def _inbox(senders: tuple[Sender, ...], row: Int64, turn: Int64, count: int, multiplied: bool) -> Inbox:
+    plain = len(row) == count and bool((row == np.arange(count)).all())
+    if plain or not multiplied:
+        return Inbox(senders, torch.from_numpy(row), plain)
     first = np.full(count, len(row), np.int64)
-    first[row[turn == 0]] = np.flatnonzero(turn == 0)
-    more = []
-    for each in range(1, int(turn.max()) + 1):
-        number = np.flatnonzero(turn == each)
-        more.append((torch.from_numpy(row[number]), torch.from_numpy(number)))
-    plain = len(row) == count and bool((first == np.arange(count)).all())
-    gaps = bool((first == len(row)).any())
-    return Inbox(senders, torch.from_numpy(row), None if plain else torch.from_numpy(first), gaps, tuple(more))
+    numbers = np.split(np.argsort(turn, kind="stable"), np.cumsum(np.bincount(turn))[:-1])
+    first[row[numbers[0]]] = numbers[0]
+    more = tuple((torch.from_numpy(row[number]), torch.from_numpy(number)) for number in numbers[1:])
+    return Inbox(senders, torch.from_numpy(row), False, torch.from_numpy(first), len(numbers[0]) < count, more)
 
 
 def _pairs(edges: Edges, factors: Factors, grouping: Grouping) -> Iterator[tuple[int, int, Int64]]:

@@ -75,7 +75,7 @@ class _Downwards:
 
     def _answer(self, inbox: Inbox, marginal: Tensor) -> None:
         """Hands marginals to the senders, who may overwrite them."""
-        if inbox.first is not None:
+        if not inbox.plain:
             marginal = marginal.index_select(1, inbox.row)
         parts = torch.split(marginal, [sender.stop - sender.start for sender in inbox.senders], 1)
         for sender, part in zip(inbox.senders, parts, strict=True):

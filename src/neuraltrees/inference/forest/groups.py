@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -34,15 +36,15 @@ class Kind(NamedTuple):
     left: int
     right: int
 
-    def axes(self, side: int) -> list[int]:
+    def axes(self, side: int) -> tuple[int, ...]:
         """Of a side: those that both sides have, then its own."""
         shared = self.left & self.right
-        return [axis for mask in (shared, side & ~shared) for axis in range(len(self.shape)) if mask >> axis & 1]
+        return _axes(shared) + _axes(side & ~shared)
 
     @property
-    def layout(self) -> list[int]:
+    def layout(self) -> tuple[int, ...]:
         """The axes of the message."""
-        return self.axes(self.left) + [axis for axis in self.axes(self.right) if not self.left >> axis & 1]
+        return self.axes(self.left) + _axes(self.right & ~self.left)
 
     def side(self, scope: int) -> int:
         """Where a factor goes: to the right if it may."""
@@ -119,27 +121,43 @@ def find_factors(steps: Elimination, states: Int64, edges: Edges) -> Factors:
 
 def find_kinds(steps: Elimination, states: Int64, edges: Edges, factors: Factors, space: Space) -> Kinds:
     """Steps in linear space are split in two tables, those in log space are not."""
-    count = len(states)
     scope_ptr, scopes = _scopes(steps, edges, factors)
-    shapes = states[factors.members]
-    ptr, axes_ptr = steps.ptr.tolist(), factors.axes_ptr.tolist()
-    number: dict[Kind, int] = {}
-    splits: dict[tuple[bytes, bytes], tuple[tuple[int, ...], int, int]] = {}
-    codes: dict[bytes, int] = {}
-    kind, code = [0] * count, [0] * count
-    for i, (height, own) in enumerate(zip(steps.height.tolist(), states.tolist(), strict=True)):
-        shape, inside = shapes[ptr[i] : ptr[i + 1]], scopes[scope_ptr[i] : scope_ptr[i + 1]]
-        key = shape.tobytes(), inside.tobytes()
-        if key not in splits:
-            plain = tuple(shape.tolist())
-            sides = split(plain, tuple(inside.tolist())) if space == "linear" else (0, (1 << len(plain)) - 1)
-            splits[key] = (plain, *sides)
-        kind[i] = number.setdefault(Kind(height, own, *splits[key]), len(number))
-        code[i] = codes.setdefault(factors.axes[axes_ptr[i] : axes_ptr[i + 1]].tobytes(), len(codes))
-    kinds = sorted(number)
-    rank = np.empty(len(kinds), np.int64)
-    rank[[number[each] for each in kinds]] = np.arange(len(kinds))
-    return Kinds(kinds, rank[kind], np.array(code, np.int64))
+    # All that a kind depends on, one step after another: height, states, degree, shape, scopes.
+    degree, counts = np.diff(steps.ptr), np.diff(scope_ptr)
+    ptr = np.append(0, np.cumsum(3 + degree + counts))
+    words = np.empty(ptr[-1], np.int64)
+    # Nobody waits for a root: all of them come last, together.
+    height = np.where(degree > 0, steps.height, len(states))
+    for place, values in enumerate((height, states, degree)):
+        words[ptr[:-1] + place] = values
+    words[np.repeat(ptr[:-1] + 3 - steps.ptr[:-1], degree) + np.arange(len(factors.members))] = states[factors.members]
+    words[np.repeat(ptr[:-1] + 3 + degree - scope_ptr[:-1], counts) + np.arange(len(scopes))] = scopes
+    distinct, of = _number_rows(words, ptr)
+    found = [_kind(row, space) for row in distinct]
+    kinds = sorted(set(found))
+    number = {kind: i for i, kind in enumerate(kinds)}
+    return Kinds(
+        kinds, np.array([number[kind] for kind in found], np.int64)[of], _number_rows(factors.axes, factors.axes_ptr)[1]
+    )
+
+
+def _kind(row: list[int], space: Space) -> Kind:
+    height, states, degree, *rest = row
+    shape, scopes = tuple(rest[:degree]), tuple(rest[degree:])
+    return Kind(height, states, shape, *(split(shape, scopes) if space == "linear" else (0, (1 << degree) - 1)))
+
+
+def _number_rows(values: Int64, ptr: Int64) -> tuple[list[list[int]], Int64]:
+    """The distinct rows of a ragged array, and the number of each among them."""
+    text, ends = values.tobytes(), (values.itemsize * ptr).tolist()
+    number: dict[bytes, int] = {}
+    of = [number.setdefault(text[a:b], len(number)) for a, b in pairwise(ends)]
+    return [np.frombuffer(row, np.int64).tolist() for row in number], np.array(of, np.int64)
+
+
+@lru_cache(maxsize=4096)
+def _axes(mask: int) -> tuple[int, ...]:
+    return tuple(axis for axis in range(mask.bit_length()) if mask >> axis & 1)
 
 
 def group_steps(steps: Elimination, kinds: Kinds, chunk: Int64) -> Grouping:
@@ -155,7 +173,7 @@ def group_steps(steps: Elimination, kinds: Kinds, chunk: Int64) -> Grouping:
     return Grouping([kinds.kinds[each] for each in of.tolist()], chunks, group, row, listed, start)
 
 
-def _scopes(steps: Elimination, edges: Edges, factors: Factors) -> tuple[list[int], Int64]:
+def _scopes(steps: Elimination, edges: Edges, factors: Factors) -> tuple[Int64, Int64]:
     """The distinct scopes of the factors of every step, as masks of its separator's axes."""
     sent = np.flatnonzero(factors.scope)
     step = np.concatenate([edges.first, steps.parent[sent]])
@@ -164,4 +182,4 @@ def _scopes(steps: Elimination, edges: Edges, factors: Factors) -> tuple[list[in
     step, scope = step[order], scope[order]
     new = np.ones(len(step), bool)
     new[1:] = (step[1:] != step[:-1]) | (scope[1:] != scope[:-1])
-    return np.searchsorted(step[new], np.arange(len(steps.order) + 1)).tolist(), scope[new]
+    return np.searchsorted(step[new], np.arange(len(steps.order) + 1)), scope[new]

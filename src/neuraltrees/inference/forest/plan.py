@@ -27,18 +27,19 @@ class Sender:
 class Inbox:
     """Messages to the steps of a group that share a scope, one sender's after another's.
 
-    `row` is the step that each is for. `first` is the number of a message of every step (None: message i is for step
-    i), one beyond the last for steps that have none, if there are such `gaps`; `more` are the others, by turns in which
-    no step has two.
+    `row` is the step that each is for; if `plain`, message i is for step i. Messages about more than the variable
+    itself are multiplied: `first` is the number of one for every step, one beyond the last for steps that have none, if
+    there are such `gaps`; `more` are the others, by turns in which no step has two.
 
     Shapes: row :math:`(M)`, first :math:`(G)`
     """
 
     senders: tuple[Sender, ...]
     row: Tensor
-    first: Tensor | None
-    gaps: bool
-    more: tuple[tuple[Tensor, Tensor], ...]
+    plain: bool
+    first: Tensor | None = None
+    gaps: bool = False
+    more: tuple[tuple[Tensor, Tensor], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from neuraltrees.errors import InputError
+from neuraltrees.graph import Int64
 from neuraltrees.inference.forest.structure import Structure
 
 FLOATS = (torch.float32, torch.float64)
@@ -54,19 +55,27 @@ def index_pairs(structure: Structure) -> PairIndex:
     free = (states[source] > 1) & (states[target] > 1)
     of_last = ~free & (states[target] > 1)
     of_first = ~free & ~of_last
-    count, most = structure.num_tables, structure.most_states
-    valid = np.zeros((count, most, most), bool)
-    valid[table[free], states[source[free]] - 1, states[target[free]] - 1] = True  # the last entry, and all before it
-    for axis in (1, 2):
-        valid = np.flip(np.logical_or.accumulate(np.flip(valid, axis), axis), axis)
     return PairIndex(
-        tables=count,
+        tables=structure.num_tables,
         table=torch.from_numpy(table[free]),
         owner=torch.from_numpy(structure.owner[source[free]]),
-        valid=None if valid.all() else torch.from_numpy(valid.copy()),
+        valid=_valid(table[free], states[source[free]], states[target[free]], structure),
         first=torch.from_numpy(np.stack([source[of_first], table[of_first]])),
         last=torch.from_numpy(np.stack([target[of_last], table[of_last]])),
     )
+
+
+def _valid(table: Int64, rows: Int64, columns: Int64, structure: Structure) -> Tensor | None:
+    most = structure.most_states
+    whole = np.zeros(structure.num_tables, bool)
+    whole[table[(rows == most) & (columns == most)]] = True
+    if whole.all():
+        return None
+    valid = np.zeros((len(whole), most, most), bool)
+    valid[table, rows - 1, columns - 1] = True  # the last entry of an edge, and all before it
+    for axis in (1, 2):
+        valid = np.flip(np.logical_or.accumulate(np.flip(valid, axis), axis), axis)
+    return torch.from_numpy(valid.copy())
 
 
 def load(index: PairIndex, num_graphs: int, log_unary: Tensor, log_pairwise: Tensor) -> Potentials:

@@ -42,7 +42,7 @@ def split(shape: tuple[int, ...], scopes: tuple[int, ...]) -> tuple[int, int]:
 
 def size(shape: tuple[int, ...], mask: int) -> int:
     """The number of states of the axes in a mask."""
-    return math.prod(states for axis, states in enumerate(shape) if mask >> axis & 1)
+    return 1 if not mask else math.prod(states for axis, states in enumerate(shape) if mask >> axis & 1)
 
 
 def _sides(division: tuple[int, ...], scopes: list[int], last: int) -> tuple[int, int]:

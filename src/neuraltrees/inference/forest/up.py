@@ -156,7 +156,7 @@ class _Upwards:
         """One table per step, of all the messages that it received."""
         received = self.received(inbox)
         if inbox.first is None:
-            return received
+            return received  # one for every step
         if inbox.gaps:
             neutral = received.new_full((received.shape[0], 1, *received.shape[2:]), 0.0 if self.log else 1.0)
             received = torch.cat([received, neutral], 1)
