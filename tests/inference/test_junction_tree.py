@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import neuraltrees as nt
 from neuraltrees.inference import JunctionTree, MarkovNetwork, infer, random_markov_network
 from neuraltrees.inference.choice import METHODS
-from neuraltrees.inference.junction_tree import default_memory_limit
+from neuraltrees.inference.memory import default_memory_limit
 from tests.inference.models import joint_of, models, random_tables
 
 CHAIN = MarkovNetwork([2, 2], [(0, 1)], [torch.tensor([[0.1, 0.2], [0.3, 0.4]], dtype=torch.float64).log()])

@@ -129,6 +129,28 @@ class SceneModel:
                 "Expected a symmetric affinity between -1 and 1; got another. Use (A + A.mT) / 2, clamped."
             )
 
+    def draw(self, y: Tensor, node_type: Tensor, noise: Tensor) -> Tensor:
+        """Features of rooms (type 0) and objects (type 1) with these labels, from standard normal noise.
+
+        Shapes: y and node_type :math:`(n)`, noise :math:`(n, 6)` → :math:`(n, 6)`
+        """
+        x = torch.empty_like(noise)
+        for kind, box in enumerate((self.room_box, self.object_box)):
+            of_kind = node_type == kind
+            x[of_kind] = box.draw(y[of_kind], noise[of_kind])
+        return x
+
+    def log_likelihood(self, x: Tensor, node_type: Tensor) -> Tensor:
+        """Logarithm of :math:`p(x | y)` for every label of a node's type, up to a term that is the same for all.
+
+        Shapes: x :math:`(n, 6)`, node_type :math:`(n)` → :math:`(n, K)`, where rows of rooms end in zeros
+        """
+        found = self.log_object.new_zeros(len(x), max(self.log_object.shape))
+        for kind, box in enumerate((self.room_box, self.object_box)):
+            of_kind = (node_type == kind).nonzero()[:, 0]
+            found[of_kind, : len(box.mean)] = box.log_likelihood(x[of_kind])
+        return found
+
     @classmethod
     def default(cls, coupling: float = 1.0) -> SceneModel:
         """The 15 room and 35 object labels of the paper in plausible homes; its tables never change."""

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data, InMemoryDataset
+from torch_geometric.data import Batch, Data, InMemoryDataset
 
 from neuraltrees.checks import check_at_least, check_seed
+from neuraltrees.datasets.scene_graphs import MOST, draw_graphs
+from neuraltrees.datasets.scene_labels import SceneLabels
 from neuraltrees.datasets.scene_model import SceneModel
-from neuraltrees.datasets.scene_posterior import edge_ends, eliminate, find_hosts
 from neuraltrees.datasets.stanford import OBJECT_LABELS, ROOM_LABELS
 from neuraltrees.errors import InputError
 
-FEWEST, MOST = 2, 14
-_SIZE_WEIGHTS = (4, 6, 8, 9, 10, 10, 9, 8, 6, 4, 3, 2, 1)
-_KEPT = 0.8
-_CHUNK_BYTES = 2**24
+_BLOCK = 1000  # scenes at once
 
 
 class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
@@ -73,27 +71,18 @@ class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
             known: mask of the nodes whose labels are given; none by default.
         """
         scenes = [self.get(index) for index in self.indices()]
-        count = torch.tensor([scene.num_nodes for scene in scenes])
-        x, y = (torch.cat([scene[name] for scene in scenes]).cpu() for name in ("x", "y"))
+        y = torch.cat([scene.y for scene in scenes]).cpu()
         known = torch.zeros(len(y), dtype=torch.bool) if known is None else _check_mask("known", known, len(y))
-        adjacent = torch.zeros(len(scenes), MOST + 1, MOST + 1, dtype=torch.bool)
-        edges = [scene.edge_index.cpu() for scene in scenes]
-        owner = torch.arange(len(scenes)).repeat_interleave(torch.tensor([part.size(1) for part in edges]))
-        adjacent[owner, *torch.cat(edges, 1)] = True
-
         result = torch.nn.functional.one_hot(y, len(OBJECT_LABELS)).double()
-        for group, size in _chunks(count - 1, self.model):
-            nodes = (count.cumsum(0) - count)[group, None] + torch.arange(size + 1)
-            host, kept = find_hosts(adjacent[group, 1 : size + 1, 1 : size + 1])
-            ruled_out = known[nodes].unsqueeze(-1) & (result[nodes] == 0)
-            room = self.model.room_box.log_likelihood(x[nodes[:, 0]])
-            objects = self.model.object_box.log_likelihood(x[nodes[:, 1:]])
-            room.masked_fill_(ruled_out[:, 0, : len(ROOM_LABELS)], -torch.inf)
-            objects.masked_fill_(ruled_out[:, 1:], -torch.inf)
-            room, objects = eliminate(self.model, host, kept, room, objects).marginals()
-            room = torch.nn.functional.pad(room, (0, len(OBJECT_LABELS) - len(ROOM_LABELS)))
-            marginal = torch.cat([room.unsqueeze(1), objects], 1)
-            result[nodes] = torch.where(known[nodes].unsqueeze(-1), result[nodes], marginal)
+        given = known.unsqueeze(1) & (result == 0)
+        stop = 0
+        for place in range(0, len(scenes), _BLOCK):
+            block = Batch.from_data_list(scenes[place : place + _BLOCK]).cpu()
+            inside = slice(stop, stop := stop + block.num_nodes)
+            labels = SceneLabels.of(self.model, block.edge_index, block.node_type, block.batch)
+            likelihood = self.model.log_likelihood(block.x, block.node_type)
+            marginals = labels.marginals(likelihood.masked_fill(given[inside], -torch.inf))
+            result[inside] = torch.where(known[inside].unsqueeze(1), result[inside], marginals)
         return result
 
     def optimum(self, nodes: Tensor, known: Tensor | None = None) -> float:
@@ -122,43 +111,21 @@ def draw_scenes(model: SceneModel, num_scenes: int, seed: int) -> list[Data]:
     """
     stream = np.random.Generator(np.random.Philox(seed))
     uniform = torch.from_numpy(stream.random((num_scenes, MOST + 1, 10)))
-    size = FEWEST + (uniform[:, 0, 1, None] * sum(_SIZE_WEIGHTS) >= torch.tensor(_SIZE_WEIGHTS).cumsum(0)).sum(1)
-    scenes = {}
-    for group, m in _chunks(size, model):
-        label, host, kept, feature = uniform[group, : m + 1].split_with_sizes([1, 1, 2, 6], 2)
-        host = (host[:, 3:, 0] * torch.arange(1, 2 * m - 3, 2)).long()
-        kept = torch.cat([kept[:, 2, :1], kept[:, 3:].flatten(1)], 1) < _KEPT
-        rooms, objects = (label.new_zeros(count) for count in model.log_object.shape)
-        prior = eliminate(model, host, kept, rooms.expand(len(group), -1), objects.expand(len(group), m, -1))
-        y = prior.sample(label[..., 0])
-        noise = torch.special.ndtri(feature.clamp(min=2**-54))
-        x = torch.cat([model.room_box.draw(y[:, :1], noise[:, :1]), model.object_box.draw(y[:, 1:], noise[:, 1:])], 1)
-        node_type = (torch.arange(m + 1) > 0).long()
-        for i, adjacent in enumerate(_adjacent(host, kept)):
-            edge_index = adjacent.nonzero().T.contiguous()
-            scenes[int(group[i])] = Data(x=x[i].float(), edge_index=edge_index, y=y[i], node_type=node_type)
-    return [scenes[index] for index in range(num_scenes)]
+    return [scene for block in torch.split(uniform, _BLOCK) for scene in _draw_block(model, block)]
 
 
-def _adjacent(host: Tensor, kept: Tensor) -> Tensor:
-    """Adjacency matrices of the scenes, the room first.
-
-    Shapes: host :math:`(S, m-2)`, kept :math:`(S, 2m-3)` → :math:`(S, 1+m, 1+m)`
-    """
-    count = 3 + host.size(1)
-    adjacent = torch.zeros(len(host), count, count, dtype=torch.bool)
-    adjacent[:, 0, 1:] = True
-    scene, edge = kept.nonzero(as_tuple=True)
-    adjacent[scene, *(1 + edge_ends(host)[scene, edge]).T] = True
-    return adjacent | adjacent.mT
-
-
-def _chunks(size: Tensor, model: SceneModel) -> Iterator[tuple[Tensor, int]]:
-    """Scenes with equally many objects, few enough at a time that their factors stay within the processor's cache."""
-    for m in sorted(set(size.tolist())):
-        per_scene = (2 * m - 3) * model.log_object.numel() * len(model.affinity) * 8
-        for group in (size == m).nonzero()[:, 0].split(max(1, _CHUNK_BYTES // per_scene)):
-            yield group, m
+def _draw_block(model: SceneModel, uniform: Tensor) -> list[Data]:
+    node, adjacent = draw_graphs(uniform[..., 1:4])
+    owner, place = node.nonzero(as_tuple=True)
+    scene, *ends = adjacent.nonzero(as_tuple=True)
+    count, edges, node_type = node.sum(1), torch.stack(ends), (place > 0).long()
+    union = edges + (count.cumsum(0) - count)[scene]
+    y = SceneLabels.of(model, union, node_type, owner).sample(uniform[..., 0][node])
+    noise = torch.special.ndtri(uniform[..., 4:][node].clamp(min=2**-54))
+    x = model.draw(y, node_type, noise).float()
+    nodes, sides = count.tolist(), scene.bincount(minlength=len(node)).tolist()
+    parts = (*(torch.split(each, nodes) for each in (x, y, node_type)), torch.split(edges, sides, 1))
+    return [Data(x=x, edge_index=e.contiguous(), y=y, node_type=kind) for x, y, kind, e in zip(*parts, strict=True)]
 
 
 def _check_mask(name: str, mask: Tensor, count: int) -> Tensor:

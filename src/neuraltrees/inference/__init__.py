@@ -1,8 +1,10 @@
-"""Exact inference on the same decompositions: Markov networks and the junction-tree algorithm."""
+"""Exact inference on the same decompositions: `JunctionTree` for one structure, `Forest` for many graphs at once."""
 
 from neuraltrees.inference.answer import Answer as Answer
 from neuraltrees.inference.bayesian import BayesianNetwork as BayesianNetwork
 from neuraltrees.inference.bif import read_bif as read_bif
+from neuraltrees.inference.forest import Forest as Forest
+from neuraltrees.inference.forest import ForestAnswer as ForestAnswer
 from neuraltrees.inference.junction_tree import JunctionTree as JunctionTree
 from neuraltrees.inference.junction_tree import infer as infer
 from neuraltrees.inference.loopy import loopy_marginals as loopy_marginals

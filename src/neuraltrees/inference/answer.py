@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -63,13 +64,13 @@ class Answer:
         return joint
 
 
-def check_possible(total: Tensor, batch: torch.Size) -> None:
-    """Raises an error if a partition function is zero or no number."""
-    values = total.detach()
+def check_possible(total: Tensor, place: Callable[[int], str]) -> None:
+    """Raises an error if a partition function is zero or no number; `place` says in words which one that is."""
+    values = total.detach().flatten()
     if bool(torch.isfinite(values).all()):
         return
-    wrong = (~torch.isfinite(values)).nonzero()[0, 0]
-    where = f" in entry {int(wrong)} of the batch" if batch else ""
+    wrong = int((~torch.isfinite(values)).nonzero()[0, 0])
+    where = place(wrong)
     if float(values[wrong]) == -torch.inf:
         raise ZeroProbabilityError(
             f"Expected evidence of positive probability; the potentials and the evidence give every assignment the "

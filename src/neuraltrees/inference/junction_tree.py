@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from neuraltrees.checks import check_at_least
 from neuraltrees.decomposition import TreeDecomposition
-from neuraltrees.errors import InputError, ModelTooLargeError
+from neuraltrees.errors import InputError
 from neuraltrees.inference.answer import Answer, check_possible
 from neuraltrees.inference.bayesian import BayesianNetwork
 from neuraltrees.inference.choice import Method, choose_decomposition, num_states
@@ -25,12 +24,12 @@ from neuraltrees.inference.markov import (
     check_tables,
     clique_graph,
 )
+from neuraltrees.inference.memory import TABLES_FOR_GRADIENT, check_memory_limit, check_size
 from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise, sum_out_residual
 from neuraltrees.inference.plan import Plan, make_plan
 from neuraltrees.inference.sampling import draw, trace
 
 FLOATS = (torch.float32, torch.float64)
-TABLES_FOR_GRADIENT = 3  # of every clique: what the backward pass reads again, and what it makes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,12 +95,9 @@ class JunctionTree:
             decomposition.validate(model.graph)
             left = [[v for v in bag if v in inside] for bag in decomposition.bags]
             decomposition = TreeDecomposition(left, decomposition.edges, structure.num_variables)
-        if memory_limit is not None and not 0 <= memory_limit < 2**63:
-            raise InputError(f"Expected memory_limit in bytes, from 0 to 2^63; got {memory_limit}.")
+        limit = check_memory_limit(memory_limit)
         bits = np.log2(np.asarray(structure.cardinalities, dtype=np.float64))
-        limit = None if memory_limit is None else int(memory_limit)
-        host = default_memory_limit(torch.device("cpu")) if limit is None else limit
-        check_size(8 * num_states(decomposition, bits), host, decomposition.width)
+        check_size(8 * num_states(decomposition, bits), limit, decomposition.width, torch.device("cpu"))
         plan = make_plan(structure.cardinalities, scopes, decomposition)
         return cls(structure.cardinalities, structure.cliques, observed, decomposition, plan, limit)
 
@@ -131,7 +127,7 @@ class JunctionTree:
         """
         observed, tables, like, batch = self._prepare(log_potentials, evidence)
         reduced, total = collect(self.plan, tables, like, condition, progress)
-        check_possible(total, batch)
+        check_possible(total, _entry_of(batch))
         probabilities, found = distribute(self.plan, reduced, progress)
         for variable, state in observed.items():
             found[variable] = like.new_zeros(self.cardinalities[variable], len(like))
@@ -156,7 +152,7 @@ class JunctionTree:
         """
         observed, tables, like, batch = self._prepare(log_potentials, evidence)
         reduced, best = collect(self.plan, tables, like, maximise, progress)
-        check_possible(best, batch)
+        check_possible(best, _entry_of(batch))
         states = trace(self.plan, [each.table for each in reduced], observed, len(self.cardinalities), like)
         return states.reshape(*batch, len(self.cardinalities)), best.reshape(batch)
 
@@ -176,7 +172,7 @@ class JunctionTree:
         check_at_least("count", count, 0)
         observed, tables, like, batch = self._prepare(log_potentials, evidence)
         reduced, total = collect(self.plan, tables, like, condition)
-        check_possible(total, batch)
+        check_possible(total, _entry_of(batch))
         conditionals = [each.table for each in reduced]
         states = draw(self.plan, conditionals, observed, len(self.cardinalities), like, count, generator)
         return states.reshape(count, *batch, len(self.cardinalities))
@@ -198,10 +194,11 @@ class JunctionTree:
         if log_potentials and log_potentials[0].dtype not in FLOATS:
             raise InputError(f"Expected tables of float32 or float64; got {log_potentials[0].dtype}. Use .float().")
         if log_potentials:
-            limit = default_memory_limit(log_potentials[0].device) if self.memory_limit is None else self.memory_limit
+            first = log_potentials[0]
             tracked = torch.is_grad_enabled() and any(table.requires_grad for table in log_potentials)
-            needed = float(self.entries) * batch.numel() * log_potentials[0].element_size()
-            check_size(needed * (TABLES_FOR_GRADIENT if tracked else 1), limit, self.decomposition.width)
+            needed = float(self.entries) * batch.numel() * first.element_size()
+            needed *= TABLES_FOR_GRADIENT if tracked else 1
+            check_size(needed, self.memory_limit, self.decomposition.width, first.device)
         tables = []
         for clique, table in zip(self.cliques, log_potentials, strict=True):
             if observed:
@@ -228,13 +225,5 @@ def infer(model: MarkovNetwork | BayesianNetwork, evidence: Evidence | None = No
     return JunctionTree.of(network, evidence).run(network.log_potentials)
 
 
-def default_memory_limit(device: torch.device) -> int:
-    """Half of the memory that tables on this device have."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[1] // 2
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-
-
-def check_size(needed: float, limit: int, width: int) -> None:
-    if needed > limit:
-        raise ModelTooLargeError(needed, limit, width)
+def _entry_of(batch: torch.Size) -> Callable[[int], str]:
+    return lambda entry: f" in entry {entry} of the batch" if batch else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from neuraltrees.decomposition import TreeDecomposition
 from neuraltrees.inference.sums import Source, Sum, plan_sum
@@ -59,7 +60,7 @@ def make_plan(
 
     Variables that large messages share come last in a table, so that sums run along memory.
     """
-    bags, parent = _rooted(decomposition)
+    bags, parent = rooted(decomposition)
     top: dict[int, int] = {}
     for b, bag in enumerate(bags):
         for v in bag:
@@ -105,9 +106,10 @@ def _smallest_separators(
     return {v: b for v, (_, b) in least.items()}
 
 
-def _rooted(decomposition: TreeDecomposition) -> tuple[list[tuple[int, ...]], list[int]]:
+def rooted(decomposition: TreeDecomposition) -> tuple[list[tuple[int, ...]], list[int]]:
     """The bags of every tree from its root down, with the parent of each."""
-    given = list(decomposition.bags)
+    ptr, nodes = decomposition.bag_ptr.tolist(), decomposition.bag_nodes.tolist()
+    given = [tuple(nodes[first:stop]) for first, stop in pairwise(ptr)]
     near: list[list[int]] = [[] for _ in given]
     for a, b in decomposition.edges.tolist():
         near[a].append(b)

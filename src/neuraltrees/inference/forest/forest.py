@@ -1,0 +1,259 @@
+"""A forest at once: exact answers about many small Markov networks of different structure, in a few large tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from neuraltrees.checks import check_at_least
+from neuraltrees.errors import InputError
+from neuraltrees.graph import Graph, Int64
+from neuraltrees.inference.answer import check_possible
+from neuraltrees.inference.forest.down import distribute, draw
+from neuraltrees.inference.forest.plan import Chunk, moved
+from neuraltrees.inference.forest.potentials import PairIndex, Potentials, check_potentials, index_pairs, load
+from neuraltrees.inference.forest.solve import Found, Work, add_shares, solve, solve_chunk, sort_answers
+from neuraltrees.inference.forest.structure import Structure, make_structure
+from neuraltrees.inference.memory import TABLES_FOR_GRADIENT, check_memory_limit, check_size
+from neuraltrees.inference.passes import maximise
+
+CHUNK = 2**22  # entries; what stays within the caches of a processor is quickest there
+
+
+class ForestAnswer(NamedTuple):
+    """What `Forest.run` found: log Z of every graph; the distribution of every variable, with zeros beyond its states.
+
+    Shapes: log_partition :math:`(*B, N)`, marginals :math:`(*B, n, D)`
+    """
+
+    log_partition: Tensor
+    marginals: Tensor
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forest:
+    r"""Exact inference on the variables of many graphs, or of one, with potentials on variables and on edges:
+
+    .. math:: p(y) \propto \exp\Bigl(\sum_v \theta_v(y_v) + \sum_{uv \in E} \theta_{uv}(y_u, y_v)\Bigr)
+
+    Variables are summed out one after another; steps of all graphs that have the same height, cardinalities and split
+    form one tensor, so that a whole dataset takes a few dozen operations. A step does not make the table of its clique:
+    its factors are multiplied to two smaller ones, whose matrix product is the sum (see `split`).
+
+    Sums are made of numbers whose largest entries are taken out, not of logarithms. Where one comes out so small that
+    it may have lost digits, since potentials differ by hundreds or tables of pairs have zeros, `check` sees that and
+    repeats the chunk with logarithms, in which numbers of any size keep their digits.
+
+    Made by `Forest.of`. Potentials of larger cliques, and tables too large for more than one at a time, are for
+    `JunctionTree`.
+
+    Shapes: log_unary :math:`(*B, n, D)` with :math:`D = \max_v d_v`, log_pairwise :math:`(T, D, D)` or
+    :math:`(*B, T, D, D)`, its entries :math:`(y_u, y_v)` with u < v; nothing beyond the states of a variable is read
+
+    >>> chain, pair = Graph([[0, 1], [1, 2]]), Graph([[0], [1]])
+    >>> forest = Forest.of([chain, pair], cardinalities=2, relation=[0, 0, 0])
+    >>> alike = torch.tensor([[[0.6, 0.4], [0.4, 0.6]]]).log()
+    >>> unary = torch.zeros(5, 2)
+    >>> unary[0] = torch.tensor([0.9, 0.1]).log()
+    >>> answer = forest.run(unary, alike)
+    >>> [round(z, 4) for z in answer.log_partition.exp().tolist()]
+    [1.0, 2.0]
+    >>> [round(p, 4) for p in answer.marginals[:3, 0].tolist()]
+    [0.9, 0.58, 0.516]
+    """
+
+    structure: Structure
+    chunks: tuple[Chunk, ...]
+    chunk_of_graph: Int64
+    pairs: PairIndex
+    owner: Tensor
+    chunk_entries: int
+    memory_limit: int | None
+
+    @classmethod
+    def of(
+        cls,
+        graphs: Graph | Sequence[Graph],
+        cardinalities: int | Sequence[int] | npt.ArrayLike | Tensor,
+        *,
+        owner: Sequence[int] | npt.ArrayLike | Tensor | None = None,
+        relation: Sequence[int] | npt.ArrayLike | Tensor | None = None,
+        order: Sequence[int] | npt.ArrayLike | None = None,
+        chunk_entries: int = CHUNK,
+        memory_limit: float | None = None,
+    ) -> Forest:
+        """Works out all steps and indices, once for a structure, on the processor; see `to`.
+
+        Args:
+            graphs: a list, whose variables follow one another; or one graph, a union of many if `owner` says so.
+            cardinalities: states of every variable, or one number for all.
+            owner: the graph of every variable of a union, as PyG's `batch`.
+            relation: the number of the table of every edge, in the order of `edges`; by default each has its own.
+            order: in which the variables are summed out; by default that of the `min_fill` decomposition.
+            chunk_entries: whole graphs are in memory together while their tables have so many entries; more is better
+                on a GPU.
+            memory_limit: bytes that the tables of a chunk may take, and with a gradient three times those of all; by
+                default half of the memory of the machine, or of the GPU that has them.
+        """
+        structure = make_structure(graphs, cardinalities, owner, relation, order)
+        limit, most = check_memory_limit(memory_limit), check_at_least("chunk_entries", chunk_entries, 1)
+        width, here = structure.elimination.width, torch.device("cpu")
+        check_size(8 * structure.largest_message, limit, width, here)
+        chunks, chunk_of_graph = structure.chunks("linear", most)
+        check_size(8.0 * max((chunk.entries for chunk in chunks), default=0), limit, width, here)
+        return cls(
+            structure, chunks, chunk_of_graph, index_pairs(structure), torch.from_numpy(structure.owner), most, limit
+        )
+
+    @property
+    def edges(self) -> Tensor:
+        """Both ends of every edge, the lower number first. Shapes: :math:`(2, E)`"""
+        return torch.from_numpy(np.stack([self.structure.source, self.structure.target])).to(self.device)
+
+    @property
+    def device(self) -> torch.device:
+        return self.owner.device
+
+    @cached_property
+    def entries(self) -> int:
+        """Of the tables of all chunks together."""
+        return sum(chunk.entries for chunk in self.chunks)
+
+    def to(self, device: torch.device | str) -> Forest:
+        """The same forest with its indices on a device."""
+        there = torch.device(device)
+        return replace(
+            self, chunks=moved(self.chunks, there), pairs=moved(self.pairs, there), owner=self.owner.to(there)
+        )
+
+    def __repr__(self) -> str:
+        structure = self.structure
+        return (
+            f"Forest(num_graphs={structure.num_graphs}, num_variables={len(structure.states)}, "
+            f"num_edges={len(structure.source)}, num_tables={structure.num_tables}, "
+            f"width={structure.elimination.width}, num_chunks={len(self.chunks)}, "
+            f"num_groups={sum(len(chunk.groups) for chunk in self.chunks)}, entries={self.entries}, "
+            f"chunk_entries={self.chunk_entries}, memory_limit={self.memory_limit})"
+        )
+
+    def run(self, log_unary: Tensor, log_pairwise: Tensor, *, check: bool = True) -> ForestAnswer:
+        """Log Z of every graph and the marginals of every variable, differentiable in the potentials.
+
+        Args:
+            log_unary: potentials of the variables; -inf rules a state out.
+            log_pairwise: potentials of the edges, or those that `relation` has numbered.
+            check: whether to look at what came out, for which a GPU has to be waited for. Without, sums that lost
+                digits are not repeated, and a graph without a possible labelling has log Z -inf or nan.
+
+        Raises `ZeroProbabilityError` if a graph has no labelling of positive probability. On a GPU, products of float32
+        have all their digits unless torch is allowed to use TF32.
+        """
+        potentials, batch = self._prepare(log_unary, log_pairwise)
+        most = self.structure.most_states
+        total, found = self._solve(potentials, lambda chunk, steps: distribute(chunk, steps, most), check)
+        if check:
+            self._check_possible(total, potentials.unary)
+        marginals = sort_answers(potentials.unary, found)
+        return ForestAnswer(total.view(*batch, *total.shape[1:]), marginals.view(*batch, *marginals.shape[1:]))
+
+    def log_partition(self, log_unary: Tensor, log_pairwise: Tensor, *, check: bool = True) -> Tensor:
+        """Log Z of every graph alone, -inf for one without a possible labelling. Shapes: → :math:`(*B, N)`"""
+        potentials, batch = self._prepare(log_unary, log_pairwise)
+        total, _ = self._solve(potentials, None, check)
+        return total.view(*batch, *total.shape[1:])
+
+    @torch.no_grad()
+    def sample(self, log_unary: Tensor, log_pairwise: Tensor, uniform: Tensor, *, check: bool = True) -> Tensor:
+        r"""Exact samples: in the reverse of the order in which they are summed out, every variable takes the first
+        state at which its cumulative probability, given those before it, exceeds its uniform number.
+
+        Shapes: uniform :math:`(*C, *B, n)`, from 0 to 1 → :math:`(*C, *B, n)`
+        """
+        potentials, batch = self._prepare(log_unary, log_pairwise)
+        shape = (*batch, len(self.structure.states))
+        right_shape = uniform.shape[max(0, uniform.dim() - len(shape)) :] == shape
+        if not uniform.is_floating_point() or not right_shape or uniform.device != self.device:
+            raise InputError(
+                f"Expected uniform numbers of shape (*, {', '.join(map(str, shape))}) on {self.device}, one per "
+                f"variable; got {uniform.dtype} of shape {tuple(uniform.shape)} on {uniform.device}."
+            )
+        count = uniform.shape[: uniform.dim() - len(shape)].numel()
+        numbers = uniform.reshape(count, *potentials.unary.shape[:2])
+        states = torch.zeros_like(numbers, dtype=torch.int64)
+        total, _ = self._solve(potentials, lambda chunk, steps: draw(chunk, steps, numbers, states), check)
+        if check:
+            self._check_possible(total, potentials.unary)
+        return states.view(uniform.shape)
+
+    @torch.no_grad()
+    def map(self, log_unary: Tensor, log_pairwise: Tensor) -> tuple[Tensor, Tensor]:
+        r"""A most probable labelling of every graph, and its log score :math:`\max_y \sum \theta`.
+
+        Shapes: → :math:`(*B, n)` and :math:`(*B, N)`
+        """
+        potentials, batch = self._prepare(log_unary, log_pairwise)
+        states = torch.zeros(1, *potentials.unary.shape[:2], dtype=torch.int64, device=self.device)
+        found = [
+            solve_chunk(chunk, "log", *potentials[:2], lambda chunk, steps: draw(chunk, steps, None, states), maximise)
+            for number in range(len(self.chunks))
+            for chunk in self._in_log_space(number, potentials)
+        ]
+        best = add_shares(potentials.constant, self.owner, found)
+        self._check_possible(best, potentials.unary)
+        return states.view(*batch, -1), best.view(*batch, *best.shape[1:])
+
+    def _solve(self, potentials: Potentials, work: Work | None, check: bool) -> tuple[Tensor, list[Found]]:
+        chunks = self.chunks if len(potentials.unary) else ()
+        found = solve(chunks, lambda number: self._in_log_space(number, potentials), potentials, work, check)
+        return add_shares(potentials.constant, self.owner, found), found
+
+    def _in_log_space(self, number: int, potentials: Potentials) -> list[Chunk]:
+        tracked = potentials.unary.requires_grad or potentials.pairs.requires_grad
+        self._check_size(self._log_chunks[number], potentials.unary, len(potentials.unary), tracked)
+        return self._log_chunks[number]
+
+    @cached_property
+    def _log_chunks(self) -> list[list[Chunk]]:
+        """For every chunk, those of the same graphs without splits, for log space."""
+        chunks, of_graph = self.structure.chunks("log", self.chunk_entries, self.chunk_of_graph)
+        within = dict(zip(of_graph.tolist(), self.chunk_of_graph.tolist(), strict=True))
+        found: list[list[Chunk]] = [[] for _ in self.chunks]
+        for number, chunk in enumerate(chunks):
+            found[within[number]].append(moved(chunk, self.device))
+        return found
+
+    def _prepare(self, log_unary: Tensor, log_pairwise: Tensor) -> tuple[Potentials, torch.Size]:
+        structure = self.structure
+        most, tables = structure.most_states, structure.num_tables
+        unary_shape, pairwise_shape = (len(structure.states), most), (tables, most, most)
+        batch = check_potentials(log_unary, log_pairwise, unary_shape, pairwise_shape, self.device)
+        tracked = torch.is_grad_enabled() and (log_unary.requires_grad or log_pairwise.requires_grad)
+        self._check_size(self.chunks, log_unary, batch.numel(), tracked)
+        unary = log_unary.reshape(batch.numel(), *unary_shape)
+        pairwise = log_pairwise.reshape(log_pairwise.shape[:-3].numel(), *log_pairwise.shape[-3:])
+        return load(self.pairs, structure.num_graphs, unary, pairwise), batch
+
+    def _check_size(self, chunks: Sequence[Chunk], like: Tensor, batch: int, tracked: bool) -> None:
+        """Chunks are in memory one after another, with a gradient all of them."""
+        entries = [chunk.entries for chunk in chunks]
+        count = TABLES_FOR_GRADIENT * sum(entries) if tracked else max(entries, default=0)
+        needed = float(count) * batch * like.element_size()
+        check_size(needed, self.memory_limit, self.structure.elimination.width, self.device)
+
+    def _check_possible(self, total: Tensor, unary: Tensor) -> None:
+        def place(number: int) -> str:
+            entry, graph = divmod(number, self.structure.num_graphs)
+            where = f" in graph {graph}" + (f" of entry {entry} of the batch" if len(total) > 1 else "")
+            for v in (self.owner == graph).nonzero().flatten().tolist():
+                if bool((unary[entry, v, : int(self.structure.states[v])] == -torch.inf).all()):
+                    return f"{where}, whose variable {v} has no possible state"
+            return where
+
+        check_possible(total, place)

@@ -1,0 +1,185 @@
+"""Elimination → groups of steps that one tensor can hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from neuraltrees.graph import Int64
+from neuraltrees.inference.forest.elimination import Elimination
+from neuraltrees.inference.forest.plan import Space
+from neuraltrees.inference.forest.split import size, split
+
+
+class Edges(NamedTuple):
+    """Edges by the steps of their ends, and the numbers of their tables, whose axes are (last, first).
+
+    `neutral` is the number of a table of no effect.
+    """
+
+    first: Int64
+    last: Int64
+    table: Int64
+    neutral: int
+
+
+class Kind(NamedTuple):
+    """What the steps of a group have in common; `left` and `right` are masks of the separator's axes."""
+
+    height: int
+    states: int
+    shape: tuple[int, ...]
+    left: int
+    right: int
+
+    def axes(self, side: int) -> tuple[int, ...]:
+        """Of a side: those that both sides have, then its own."""
+        shared = self.left & self.right
+        return _axes(shared) + _axes(side & ~shared)
+
+    @property
+    def layout(self) -> tuple[int, ...]:
+        """The axes of the message."""
+        return self.axes(self.left) + _axes(self.right & ~self.left)
+
+    def side(self, scope: int) -> int:
+        """Where a factor goes: to the right if it may."""
+        return self.left if scope & ~self.right else self.right
+
+    @property
+    def entries(self) -> int:
+        """Entries of both sides and of the message of a step."""
+        sides = size(self.shape, self.right) + (size(self.shape, self.left) if self.left else 0)
+        return self.states * sides + size(self.shape, self.left | self.right)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """On which axes of the steps their factors are.
+
+    `members` are the separators of the elimination with the receiver last and the others by their numbers of states:
+    the more alike the shapes, the fewer groups. `edge_axis` is where the earlier end of an edge has the later one. The
+    receiver of step i has the other variables of the message on `axes[axes_ptr[i] : axes_ptr[i + 1]]`, a set that
+    `scope[i]` is the mask of.
+    """
+
+    members: Int64
+    edge_axis: Int64
+    axes: Int64
+    axes_ptr: Int64
+    scope: Int64
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The kind of every step, and a number that stands for the axes of the receiver that its message is on."""
+
+    kinds: list[Kind]
+    of: Int64
+    code: Int64
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The group and the row of every step; those of group g are `listed[start[g] : start[g + 1]]`.
+
+    Groups are sorted by chunk, then by kind, and so by height; rows by the groups and the axes of their receivers.
+    """
+
+    kinds: list[Kind]
+    chunk: Int64
+    group: Int64
+    row: Int64
+    listed: Int64
+    start: Int64
+
+
+def find_factors(steps: Elimination, states: Int64, edges: Edges) -> Factors:
+    """Looks up the later end of every edge, and the variables of every message, among those of the receiving step."""
+    count = len(states)
+    step_of = np.repeat(np.arange(count), np.diff(steps.ptr))
+    receiver = steps.parent[step_of]
+    is_receiver = steps.members == receiver
+    order = np.lexsort((-steps.members, states[steps.members], is_receiver, step_of))
+    members, is_receiver = steps.members[order], is_receiver[order]
+    axis = np.arange(len(members)) - steps.ptr[step_of]
+    key = step_of * count + members
+    place = np.argsort(key)
+    key = key[place]
+    edge_axis = axis[place[np.searchsorted(key, edges.first * count + edges.last)]]
+    others = np.flatnonzero(~is_receiver)
+    axes = axis[place[np.searchsorted(key, receiver[others] * count + members[others])]]
+    axes_ptr = np.searchsorted(step_of[others], np.arange(count + 1))
+    scope = np.zeros(count, np.int64)
+    np.bitwise_or.at(scope, step_of[others], 1 << axes)
+    return Factors(members, edge_axis, axes, axes_ptr, scope)
+
+
+def find_kinds(steps: Elimination, states: Int64, edges: Edges, factors: Factors, space: Space) -> Kinds:
+    """Steps in linear space are split in two tables, those in log space are not."""
+    scope_ptr, scopes = _scopes(steps, edges, factors)
+    # All that a kind depends on, one step after another: height, states, degree, shape, scopes.
+    degree, counts = np.diff(steps.ptr), np.diff(scope_ptr)
+    ptr = np.append(0, np.cumsum(3 + degree + counts))
+    words = np.empty(ptr[-1], np.int64)
+    # Nobody waits for a root: all of them come last, together.
+    height = np.where(degree > 0, steps.height, len(states))
+    for place, values in enumerate((height, states, degree)):
+        words[ptr[:-1] + place] = values
+    words[np.repeat(ptr[:-1] + 3 - steps.ptr[:-1], degree) + np.arange(len(factors.members))] = states[factors.members]
+    words[np.repeat(ptr[:-1] + 3 + degree - scope_ptr[:-1], counts) + np.arange(len(scopes))] = scopes
+    distinct, of = _number_rows(words, ptr)
+    found = [_kind(row, space) for row in distinct]
+    kinds = sorted(set(found))
+    number = {kind: i for i, kind in enumerate(kinds)}
+    return Kinds(
+        kinds, np.array([number[kind] for kind in found], np.int64)[of], _number_rows(factors.axes, factors.axes_ptr)[1]
+    )
+
+
+def _kind(row: list[int], space: Space) -> Kind:
+    height, states, degree, *rest = row
+    shape, scopes = tuple(rest[:degree]), tuple(rest[degree:])
+    return Kind(height, states, shape, *(split(shape, scopes) if space == "linear" else (0, (1 << degree) - 1)))
+
+
+def _number_rows(values: Int64, ptr: Int64) -> tuple[list[list[int]], Int64]:
+    """The distinct rows of a ragged array, and the number of each among them."""
+    text, ends = values.tobytes(), (values.itemsize * ptr).tolist()
+    number: dict[bytes, int] = {}
+    of = [number.setdefault(text[a:b], len(number)) for a, b in pairwise(ends)]
+    return [np.frombuffer(row, np.int64).tolist() for row in number], np.array(of, np.int64)
+
+
+@lru_cache(maxsize=4096)
+def _axes(mask: int) -> tuple[int, ...]:
+    return tuple(axis for axis in range(mask.bit_length()) if mask >> axis & 1)
+
+
+def group_steps(steps: Elimination, kinds: Kinds, chunk: Int64) -> Grouping:
+    """Steps of the same chunk and kind form a group."""
+    count = len(steps.order)
+    distinct, group = np.unique(chunk * len(kinds.kinds) + kinds.of, return_inverse=True)
+    chunks, of = np.divmod(distinct, max(1, len(kinds.kinds)))
+    receiver = np.where(steps.parent >= 0, group[steps.parent], -1) if count else group
+    listed = np.lexsort((steps.parent, kinds.code, receiver, group))
+    start = np.searchsorted(group[listed], np.arange(len(distinct) + 1))
+    row = np.empty(count, np.int64)
+    row[listed] = np.arange(count) - start[group[listed]]
+    return Grouping([kinds.kinds[each] for each in of.tolist()], chunks, group, row, listed, start)
+
+
+def _scopes(steps: Elimination, edges: Edges, factors: Factors) -> tuple[Int64, Int64]:
+    """The distinct scopes of the factors of every step, as masks of its separator's axes."""
+    sent = np.flatnonzero(factors.scope)
+    step = np.concatenate([edges.first, steps.parent[sent]])
+    scope = np.concatenate([1 << factors.edge_axis, factors.scope[sent]])
+    order = np.lexsort((scope, step))
+    step, scope = step[order], scope[order]
+    new = np.ones(len(step), bool)
+    new[1:] = (step[1:] != step[:-1]) | (scope[1:] != scope[:-1])
+    return np.searchsorted(step[new], np.arange(len(steps.order) + 1)), scope[new]

@@ -1,0 +1,85 @@
+"""The chunks of a forest one after another: in linear space, and again in log space where sums have lost digits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from neuraltrees.inference.forest.plan import Chunk, Space
+from neuraltrees.inference.forest.potentials import Potentials
+from neuraltrees.inference.forest.up import Reduce, Step, collect
+from neuraltrees.inference.passes import condition
+
+# Terms below `tiny` may be lost from a sum: they count nothing beside one of SAFE * tiny / eps.
+SAFE = 1024
+
+Work: TypeAlias = Callable[[Chunk, list[Step]], Tensor | None]
+
+
+class Found(NamedTuple):
+    """Of a chunk: its variables, their shares in log Z, the answer to what was asked, and the smallest of all sums.
+
+    Shapes: variables :math:`(N)`, shares :math:`(B, N)`, answer :math:`(B, N, D)`
+    """
+
+    variables: Tensor
+    shares: Tensor
+    answer: Tensor | None
+    lowest: Tensor | None
+
+
+def solve(
+    chunks: Sequence[Chunk],
+    in_log_space: Callable[[int], Sequence[Chunk]],
+    potentials: Potentials,
+    work: Work | None,
+    check: bool,
+) -> list[Found]:
+    """What the work finds in every chunk.
+
+    Args:
+        chunks: plans for linear space.
+        in_log_space: plans for log space that do the same as one of them.
+        potentials: of all variables and pairs.
+        work: what to do with the steps of a chunk; they are not kept for longer.
+        check: whether to repeat in log space what has lost digits; waits for a GPU, once.
+    """
+    pairs = potentials.pairs.exp()
+    found = [[solve_chunk(chunk, "linear", potentials.unary, pairs, work)] for chunk in chunks]
+    if check and chunks:
+        number = torch.finfo(pairs.dtype)
+        lowest = torch.stack([each.lowest for (each,) in found if each.lowest is not None])
+        for lost in (~(lowest >= SAFE * number.tiny / number.eps)).nonzero().flatten().tolist():
+            again = in_log_space(lost)
+            found[lost] = [solve_chunk(chunk, "log", potentials.unary, potentials.pairs, work) for chunk in again]
+    return [each for several in found for each in several]
+
+
+def solve_chunk(
+    chunk: Chunk, space: Space, unary: Tensor, pairs: Tensor, work: Work | None, reduce: Reduce = condition
+) -> Found:
+    """Shapes: as those of `collect`"""
+    collected = collect(chunk, space, unary, pairs, reduce, keep=work is not None)
+    lowest = torch.stack(collected.lowest).amin() if collected.lowest else None
+    return Found(chunk.variables, collected.shares, work(chunk, collected.steps) if work else None, lowest)
+
+
+def add_shares(constant: Tensor, owner: Tensor, found: Sequence[Found]) -> Tensor:
+    """Log Z of every graph. Shapes: constant :math:`(B, N)`, owner :math:`(n)` → :math:`(B, N)`"""
+    if not found:
+        return constant
+    owner = owner.index_select(0, torch.cat([each.variables for each in found]))
+    return constant.index_add(1, owner, torch.cat([each.shares for each in found], 1))
+
+
+def sort_answers(like: Tensor, found: Sequence[Found]) -> Tensor:
+    """The answers in the order of the variables. Shapes: like :math:`(B, n, D)` → :math:`(B, n, D)`"""
+    if not found:
+        return torch.zeros_like(like)
+    variables = torch.cat([each.variables for each in found])
+    place = torch.empty_like(variables)
+    place[variables] = torch.arange(len(variables), device=like.device)
+    return torch.cat([each.answer for each in found if each.answer is not None], 1).index_select(1, place)

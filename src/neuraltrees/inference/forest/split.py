@@ -1,0 +1,71 @@
+"""How the factors of a step are divided between two tables, so that their matrix product sums the variable out."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import product
+
+# With more factors than these, all 2^q divisions are too many to try.
+MOST_TRIED = 10
+
+
+@lru_cache(maxsize=4096)
+def split(shape: tuple[int, ...], scopes: tuple[int, ...]) -> tuple[int, int]:
+    r"""Two sets of a separator's variables, left and right, of the least total size, that have every scope in one.
+
+    A step sums out o, :math:`m(s) = \sum_o \prod_k f_k(o, s_k)`. With the factors in :math:`s_L` multiplied to a table
+    L, the others to R, this is a product of matrices for every state of :math:`s_L \cap s_R`, and the table of all of
+    (o, s) is never made:
+
+    .. math:: m(s) = \sum_o L(s_L, o)\, R(s_R, o)
+
+    Sets are bit masks of axes. The last axis, the variable that the message goes to, is on the right unless nothing is,
+    and so ends up as the last one of the message, as the receiver wants it.
+
+    Args:
+        shape: states of the separator's variables.
+        scopes: of the factors, without o; together they have all axes.
+
+    >>> split((15, 35, 35), (0b001, 0b010, 0b100))
+    (3, 4)
+    >>> split((15, 35, 35), (0b001, 0b011, 0b101))
+    (3, 5)
+    >>> split((15, 35, 35), (0b111,))
+    (7, 0)
+    """
+    largest = [a for a in scopes if not any(a != b and a | b == b for b in scopes)]
+    last = 1 << (len(shape) - 1) if shape else 0
+    divisions = product((0, 1), repeat=len(largest)) if len(largest) <= MOST_TRIED else [_greedy(shape, largest)]
+    return min((_sides(division, largest, last) for division in divisions), key=lambda sides: _cost(shape, *sides))
+
+
+def size(shape: tuple[int, ...], mask: int) -> int:
+    """The number of states of the axes in a mask."""
+    return 1 if not mask else math.prod(states for axis, states in enumerate(shape) if mask >> axis & 1)
+
+
+def _sides(division: tuple[int, ...], scopes: list[int], last: int) -> tuple[int, int]:
+    sides = [0, 0]
+    for side, scope in zip(division, scopes, strict=True):
+        sides[side] |= scope
+    left, right = sides
+    if left | right in (left, right):
+        return left | right, 0
+    return (left, right) if right & last else (right, left)
+
+
+def _cost(shape: tuple[int, ...], left: int, right: int) -> tuple[int, int, int, int]:
+    """Entries of both tables; at the same size, few on the right, where the variable's own potential is."""
+    both = size(shape, left), size(shape, right)
+    return sum(both), both[1], left, right
+
+
+def _greedy(shape: tuple[int, ...], scopes: list[int]) -> tuple[int, ...]:
+    """From the largest scope down, each to the side that it makes larger by less."""
+    sides, division = [0, 0], dict.fromkeys(scopes, 0)
+    for scope in sorted(scopes, key=lambda scope: -size(shape, scope)):
+        grown = [size(shape, mask | scope) - size(shape, mask) for mask in sides]
+        division[scope] = side = int(grown[1] < grown[0])
+        sides[side] |= scope
+    return tuple(division[scope] for scope in scopes)

@@ -1,0 +1,130 @@
+"""The graphs of a forest, checked, and their elimination, cut into chunks that fit the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from neuraltrees.decomposition import decompose
+from neuraltrees.errors import InputError
+from neuraltrees.graph import Graph, Int64
+from neuraltrees.inference.forest.build import build_chunks
+from neuraltrees.inference.forest.elimination import Elimination, eliminate, order_of
+from neuraltrees.inference.forest.groups import Edges, find_factors, find_kinds
+from neuraltrees.inference.forest.plan import Chunk, Space
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """Variables of one or many graphs, the edges between them, and the order in which they are summed out.
+
+    Variables of one state have edges that are nobody's: they are left out of the elimination.
+
+    Shapes: states and owner :math:`(n)`, source, target and table :math:`(E)`
+    """
+
+    states: Int64
+    owner: Int64
+    num_graphs: int
+    source: Int64
+    target: Int64
+    table: Int64
+    elimination: Elimination
+
+    @property
+    def most_states(self) -> int:
+        return int(self.states.max(initial=1))
+
+    @property
+    def num_tables(self) -> int:
+        return int(self.table.max(initial=-1)) + 1
+
+    @cached_property
+    def largest_message(self) -> float:
+        """The number of states of the largest separator."""
+        ptr, members = self.elimination.ptr, self.elimination.members
+        bits = np.append(0.0, np.cumsum(np.log2(self.states[self.elimination.order][members])))
+        return float(2.0 ** min(1023.0, (bits[ptr[1:]] - bits[ptr[:-1]]).max(initial=0.0)))
+
+    def chunks(self, space: Space, most: int, within: Int64 | None = None) -> tuple[tuple[Chunk, ...], Int64]:
+        """The plan, and the chunk of every graph.
+
+        Args:
+            space: of the numbers.
+            most: entries of all tables of a chunk, unless a single graph has more.
+            within: the chunks of another plan, none of which is to be joined with another.
+        """
+        steps = self.elimination
+        states, owner = self.states[steps.order], self.owner[steps.order]
+        edges = self._edges()
+        factors = find_factors(steps, states, edges)
+        kinds = find_kinds(steps, states, edges, factors, space)
+        entries = np.array([kind.entries for kind in kinds.kinds], np.float64)[kinds.of]
+        cost = np.bincount(owner, entries, self.num_graphs)
+        height = np.zeros(self.num_graphs, np.int64)
+        np.maximum.at(height, owner, steps.height)
+        within = np.zeros(self.num_graphs, np.int64) if within is None else within
+        # Graphs of the same height have the same groups.
+        order = np.lexsort((cost, height, within))
+        before = np.cumsum(cost[order]) - cost[order]
+        first = np.searchsorted(within[order], within[order])
+        part = (before - before[first]) // most
+        of_graph = np.empty(self.num_graphs, np.int64)
+        new = np.append(True, (np.diff(part) != 0) | (np.diff(within[order]) != 0))
+        of_graph[order] = np.cumsum(new[: len(order)]) - 1
+        return build_chunks(steps, edges, factors, kinds, of_graph[owner]), of_graph
+
+    def _edges(self) -> Edges:
+        """Edges between variables of several states, as the elimination meets them."""
+        free = (self.states[self.source] > 1) & (self.states[self.target] > 1)
+        step = np.empty(len(self.states), np.int64)
+        step[self.elimination.order] = np.arange(len(self.states))
+        source, target = step[self.source[free]], step[self.target[free]]
+        table = self.table[free] + np.where(source < target, self.num_tables, 0)
+        return Edges(np.minimum(source, target), np.maximum(source, target), table, 2 * self.num_tables)
+
+
+def make_structure(
+    graphs: Graph | Sequence[Graph], cardinalities: Any, owner: Any = None, relation: Any = None, order: Any = None
+) -> Structure:
+    """Checks what a `Forest` is made of; see there."""
+    if isinstance(graphs, Graph):
+        graph = graphs
+        of_graph = (
+            np.zeros(graph.num_nodes, np.int64) if owner is None else _numbers("owner", owner, graph.num_nodes, 0)
+        )
+        num_graphs = 1 if owner is None else int(of_graph.max(initial=-1)) + 1
+    elif owner is not None:
+        raise InputError("Expected owner for a union of graphs alone; got it beside a list. Use Graph.union(graphs).")
+    else:
+        listed = list(graphs)
+        graph, num_graphs = Graph.union(listed), len(listed)
+        of_graph = np.repeat(np.arange(num_graphs), [each.num_nodes for each in listed])
+    if isinstance(cardinalities, int | np.integer):
+        cardinalities = np.full(graph.num_nodes, cardinalities)
+    states = _numbers("cardinalities", cardinalities, graph.num_nodes, 1)
+    source, target = graph._upper_edges()
+    if (across := np.flatnonzero(of_graph[source] != of_graph[target])).size:
+        edge = (int(source[across[0]]), int(target[across[0]]))
+        raise InputError(f"Expected edges inside graphs; edge {edge} joins variables of two owners.")
+    table = np.arange(len(source)) if relation is None else _numbers("relation", relation, len(source), 0)
+    free = (states[source] > 1) & (states[target] > 1)
+    if not free.all():
+        graph = Graph(np.stack([source[free], target[free]]), num_nodes=graph.num_nodes)
+    steps = eliminate(graph, order_of(decompose(graph, threads=1)) if order is None else order)
+    return Structure(states, of_graph, num_graphs, source, target, table, steps)
+
+
+def _numbers(name: str, values: Any, count: int, least: int) -> Int64:
+    """So many integers, none below the least."""
+    array = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+    array = array.astype(np.int64) if array.size == 0 else array
+    if not np.issubdtype(array.dtype, np.integer) or array.shape != (count,):
+        raise InputError(f"Expected {name} as {count} integers; got {array.dtype} of shape {array.shape}.")
+    if (wrong := np.flatnonzero(array < least)).size:
+        raise InputError(f"Expected {name} of at least {least}; got {array[wrong[0]]} in place {wrong[0]}.")
+    return array.astype(np.int64)

@@ -1,0 +1,176 @@
+"""The way up a forest: variables are summed out, group by group, until the partition functions are left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from neuraltrees.inference.forest.arithmetic import matmul, over, times
+from neuraltrees.inference.forest.plan import Chunk, Group, Inbox, Part, Side, Space
+from neuraltrees.inference.passes import Reduced, condition
+
+Reduce: TypeAlias = Callable[[Tensor], Reduced]
+
+
+class Step(NamedTuple):
+    r"""What a group keeps of its sums, :math:`m(s) = \sum_o L(s, o)\, R(s, o)`: both tables, and the sums.
+
+    Shapes: left :math:`(B, G, S, U, K)`, right :math:`(B, G, S, V, K)`, sums :math:`(B, G, S, U, V)`
+    """
+
+    left: Tensor | None
+    right: Tensor
+    sums: Tensor
+
+
+class Collected(NamedTuple):
+    """The steps, the share of every variable in log Z, and the smallest sum of every group in linear space.
+
+    Shapes: shares :math:`(B, N)`
+    """
+
+    steps: list[Step]
+    shares: Tensor
+    lowest: list[Tensor]
+
+
+def collect(
+    chunk: Chunk, space: Space, unary: Tensor, pairs: Tensor, reduce: Reduce = condition, keep: bool = True
+) -> Collected:
+    r"""Sums out every variable given its separator, and hands the sums to the group of the next of these variables.
+
+    In linear space, largest entries are taken out of the potential of the variable itself and of every message, so
+    that nothing overflows, and sums that lost digits show as small ones: see `Forest`. In log space, they are taken out
+    of every single sum.
+
+    Args:
+        chunk: the plan.
+        space: that it was made for.
+        unary: log-potentials of all variables.
+        pairs: tables of pairs, in log space their logarithms.
+        reduce: what log space does to the table of a step.
+        keep: whether the steps are wanted.
+
+    Shapes: unary :math:`(B, n, D)`, pairs :math:`(B, T, D, D)` or :math:`(1, T, D, D)`
+    """
+    upwards = _Upwards(pairs, reduce if space == "log" else None)
+    unary = unary.index_select(1, chunk.variables)
+    steps, shares = [], []
+    for group, own in zip(chunk.groups, torch.split(unary, [group.count for group in chunk.groups], 1), strict=True):
+        own = own[..., : group.states]
+        if group.inbox is not None:
+            own = own.index_add(1, group.inbox.row, upwards.received(group.inbox))
+        step, share = upwards.sum_out(group, own)
+        shares.append(share)
+        if keep:
+            steps.append(step)
+    return Collected(steps, torch.cat(shares, 1), upwards.lowest)
+
+
+class _Upwards:
+    """Messages that are on their way."""
+
+    def __init__(self, pairs: Tensor, reduce: Reduce | None) -> None:
+        self.pairs = pairs
+        self.reduce = reduce
+        self.log = reduce is not None
+        self.messages: list[Tensor | None] = []
+        self.lowest: list[Tensor] = []
+
+    def sum_out(self, group: Group, own: Tensor) -> tuple[Step, Tensor]:
+        """The sums of a group, and their share in log Z: what is no message to anyone.
+
+        Shapes: own :math:`(B, G, K)` → share :math:`(B, G)`
+        """
+        if self.reduce is None:
+            step, message, share = self._in_linear_space(group, own)
+        else:
+            step, message, share = self._in_log_space(group, own, self.reduce)
+        self.messages.append(message)
+        for each in group.spent:
+            self.messages[each] = None
+        return step, share
+
+    def _in_linear_space(self, group: Group, own: Tensor) -> tuple[Step, Tensor | None, Tensor]:
+        top = own.detach().amax(-1)
+        right = self._table(group.right, (own - top.unsqueeze(-1)).exp())
+        right = right.reshape(*right.shape[:2], group.shared, group.right.own, group.states)
+        if group.left is None:
+            left, sums = None, right.sum(-1).unsqueeze(-2)
+        else:
+            left = self._table(group.left, None)
+            left = left.reshape(*left.shape[:2], group.shared, group.left.own, group.states)
+            sums = matmul(left, right.mT)
+        self.lowest.append(sums.detach().amin())
+        if not group.shape:
+            return Step(left, right, sums), None, top + sums.flatten(1).log()
+        if len(group.shape) == 1:
+            # Any number of these may meet in a variable: their logarithms are added up.
+            return Step(left, right, sums), sums.log().view(*sums.shape[:2], *group.shape), top
+        high = sums.detach().amax((2, 3, 4), keepdim=True)
+        right, sums = over(right, high), over(sums, high)
+        return Step(left, right, sums), sums.view(*sums.shape[:2], *group.shape), top + high.flatten(1).log()
+
+    def _in_log_space(self, group: Group, own: Tensor, reduce: Reduce) -> tuple[Step, Tensor | None, Tensor]:
+        batch, count = own.shape[:2]
+        table = self._table(group.right, own)
+        found = reduce(table.reshape(-1, group.states).T.unsqueeze(-1))
+        right = found.table.squeeze(-1).T.reshape(batch, count, 1, group.right.own, group.states)
+        sums = torch.ones_like(found.message) if found.sums is None else found.sums
+        step = Step(None, right, sums.view(batch, count, 1, 1, group.right.own))
+        if not group.shape:
+            return step, None, found.message.view(batch, count)
+        return step, found.message.view(batch, count, *group.shape), own.new_zeros(batch, count)
+
+    def _table(self, side: Side, own: Tensor | None) -> Tensor:
+        """The product of the factors of a side, or the sum of their logarithms.
+
+        Shapes: own :math:`(B, G, K)` → :math:`(B, G, *shape)`, with 1 for B or G where nothing depends on them
+        """
+        table = None if own is None else own.view(*own.shape[:2], *[1] * len(side.axes), own.shape[2])
+        ours = own is not None
+        for part in side.parts:
+            for factor in self._factors(part):
+                factor = factor.view(*factor.shape[:2], *part.shape)
+                # The first factor may be a message as it is, whose sender still needs its sums.
+                table, ours = (factor, False) if table is None else (self._joined(table, factor, ours), True)
+        assert table is not None
+        return table if table.shape[2:] == side.shape else table.expand(*table.shape[:2], *side.shape)
+
+    def _factors(self, part: Part) -> Iterator[Tensor]:
+        if part.pair is not None:
+            rows, columns = math.prod(part.shape[:-1]), part.shape[-1]
+            whole = self.pairs.shape[2:] == (rows, columns)
+            yield (self.pairs if whole else self.pairs[..., :rows, :columns]).index_select(1, part.pair)
+        if part.inbox is not None:
+            yield self._combined(part.inbox)
+
+    def _joined(self, table: Tensor, factor: Tensor, ours: bool = True) -> Tensor:
+        return table + factor if self.log else times(table, factor, ours)
+
+    def _combined(self, inbox: Inbox) -> Tensor:
+        """One table per step, of all the messages that it received."""
+        received = self.received(inbox)
+        if inbox.first is None:
+            return received  # one for every step
+        if inbox.gaps:
+            neutral = received.new_full((received.shape[0], 1, *received.shape[2:]), 0.0 if self.log else 1.0)
+            received = torch.cat([received, neutral], 1)
+        table = received.index_select(1, inbox.first)
+        for row, number in inbox.more:
+            table.index_copy_(1, row, self._joined(table.index_select(1, row), received.index_select(1, number)))
+        return table
+
+    def received(self, inbox: Inbox) -> Tensor:
+        """All messages, one after another."""
+        found = []
+        for sender in inbox.senders:
+            message = self.messages[sender.group]
+            assert message is not None
+            message = message[:, sender.start : sender.stop]
+            found.append(message if sender.order is None else message.permute(0, 1, *(2 + i for i in sender.order)))
+        return torch.cat(found, 1) if len(found) > 1 else found[0].contiguous()

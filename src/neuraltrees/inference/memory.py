@@ -1,0 +1,31 @@
+"""How much memory tables may take."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from neuraltrees.errors import InputError, ModelTooLargeError
+
+TABLES_FOR_GRADIENT = 3  # of every one: what the backward pass reads again, and what it makes
+
+
+def default_memory_limit(device: torch.device) -> int:
+    """Half of the memory that tables on this device have."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[1] // 2
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def check_memory_limit(memory_limit: float | None) -> int | None:
+    if memory_limit is not None and not 0 <= memory_limit < 2**63:
+        raise InputError(f"Expected memory_limit in bytes, from 0 to 2^63; got {memory_limit}.")
+    return None if memory_limit is None else int(memory_limit)
+
+
+def check_size(needed: float, limit: int | None, width: int, device: torch.device) -> None:
+    """Raises an error if the tables of a model of this width take more than the limit, or than there is by default."""
+    allowed = default_memory_limit(device) if limit is None else limit
+    if needed > allowed:
+        raise ModelTooLargeError(needed, allowed, width)
