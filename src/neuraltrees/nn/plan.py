@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -34,7 +33,8 @@ class Plan:
 
     def to(self, device: torch.device | str) -> Plan:
         """The same plan with all its tensors on a device."""
-        return moved(self, torch.device(device))
+        parts = {each.name: moved(getattr(self, each.name), torch.device(device)) for each in fields(self)}
+        return replace(self, **parts)
 
     def __repr__(self) -> str:
         return f"Plan({self.rounds!r}, num_nodes={self.num_nodes})"
@@ -49,6 +49,8 @@ def moved(value: T, device: torch.device) -> T:
     found: Any = value
     if isinstance(value, Tensor):
         found = value.to(device)
+    elif callable(getattr(value, "to", None)):
+        found = value.to(device)  # type: ignore[attr-defined]
     elif is_dataclass(value) and not isinstance(value, type):
         parts = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
         changed = {name: moved(part, device) for name, part in parts.items()}
@@ -60,7 +62,4 @@ def moved(value: T, device: torch.device) -> T:
             found = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     elif isinstance(value, dict):
         found = {key: moved(each, device) for key, each in value.items()}
-    else:
-        to: Callable[[torch.device], Any] | None = getattr(value, "to", None)
-        found = value if to is None else to(device)
     return found  # type: ignore[no-any-return]
