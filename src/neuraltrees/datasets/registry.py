@@ -1,4 +1,4 @@
-"""Datasets by name: built in, registered, from an entry point, or a function of one's own by its place."""
+"""Datasets by name: built-in, registered, from an entry point, or your own function as MODULE:FUNCTION."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from neuraltrees.options import find_place
 if TYPE_CHECKING:
     from neuraltrees.data.task import Task
 
-GROUP = "neuraltrees.datasets"  # of entry points
+GROUP = "neuraltrees.datasets"  # group of the entry points
 
 Load: TypeAlias = "Callable[[DataSpec], Task] | Callable[[], Task]"
 Preset: TypeAlias = Callable[[str, str], Mapping[str, Any]]
 
 
 def no_preset(model: str, conv: str) -> Mapping[str, Any]:
-    """No defaults of its own."""
+    """The preset of a dataset without defaults of its own."""
     return {}
 
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """A dataset that commands know by name.
+    """A registered dataset.
 
     Args:
-        name: what `--dataset` takes.
-        load: a function of the options, or of nothing, that returns a `Task`; or the place of one.
+        name: the value of `--dataset`.
+        load: a function of the options (`DataSpec`), or without arguments, that returns a `Task`; or its MODULE:NAME.
         what: a line of help.
-        preset: default values of other options for a model and a convolution.
+        preset: function of model and convolution that returns default values of other options.
     """
 
     name: str
@@ -48,16 +48,16 @@ _REGISTERED: dict[str, DatasetEntry] = {}
 
 
 def register_dataset(name: str, load: Load | str, what: str = "", preset: Preset = no_preset) -> DatasetEntry:
-    """Makes a dataset known by name to `load_task`, `neuraltrees train` and `neuraltrees tune`.
+    """Registers a dataset by name for `load_task`, `neuraltrees train` and `neuraltrees tune`.
 
-    A package can do so without being imported first, by an entry point of the group `neuraltrees.datasets` that names
-    its `load`; and a function that nobody registered is known by its place, `--dataset mypackage.scenes:load`.
+    An installed package can register its `load` by an entry point of the group `neuraltrees.datasets`, without being
+    imported first. A function can also be used without registration: `--dataset mypackage.scenes:load`.
 
     Args:
-        name: what to call it.
-        load: a function of the options (`DataSpec`), or of nothing, that returns a `Task`; or its place.
+        name: the value of `--dataset`.
+        load: a function of the options (`DataSpec`), or without arguments, that returns a `Task`; or its MODULE:NAME.
         what: a line of help.
-        preset: default values of other options for a model and a convolution.
+        preset: function of model and convolution that returns default values of other options.
 
     >>> register_dataset("mine", "mypackage.scenes:load").name
     'mine'
@@ -69,12 +69,12 @@ def register_dataset(name: str, load: Load | str, what: str = "", preset: Preset
 
 
 def dataset_names() -> list[str]:
-    """All datasets that have a name."""
+    """The names of all registered datasets, including those of entry points."""
     return [*_REGISTERED, *(point.name for point in entry_points(group=GROUP) if point.name not in _REGISTERED)]
 
 
 def find_dataset(name: str) -> DatasetEntry:
-    """The dataset of a name or place; it is not loaded yet."""
+    """The entry of a dataset by its name or MODULE:FUNCTION, without loading it."""
     if name in _REGISTERED:
         return _REGISTERED[name]
     if ":" in name:
@@ -88,7 +88,7 @@ def find_dataset(name: str) -> DatasetEntry:
 
 
 def load_task(spec: DataSpec) -> Task:
-    """Loads the dataset of the options, with the split, scaling and treewidth that they ask for."""
+    """Loads the dataset that the options name, with their split, scaling and treewidth bound."""
     from functools import partial
 
     from neuraltrees.data.splits import random_node_split

@@ -1,4 +1,4 @@
-"""Exact sums over all labellings of a scene, by eliminating its objects one after another given the room."""
+"""Exact inference in a scene, by eliminating its objects one after another for each room label."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from neuraltrees.datasets.scene_model import SceneModel
 
 @dataclass(frozen=True, eq=False)
 class Elimination:
-    r"""What is left of S scenes of m objects once objects m-1 … 2 are summed out, given each of R room labels.
+    r"""The factors of S scenes of m objects after objects m-1 … 2 are summed out, for each of R room labels.
 
     The objects of a scene form a 2-tree: its edge 0 is (1, 0), and every later object i is joined to both ends (a, b)
     of an earlier edge, its host, by the edges 2i-3 = (i, a) and 2i-2 = (i, b). Summing out i is a matrix product:
@@ -37,7 +37,7 @@ class Elimination:
     def marginals(self) -> tuple[Tensor, Tensor]:
         """Probability of every label of the room, and of each object. Shapes: :math:`(S, R)`, :math:`(S, m, K)`
 
-        From the first edge outwards, the belief of the host's ends, less what object i had told them, goes back to it.
+        Backward pass from the first edge outwards: object i gets the belief of its host, divided by its own message.
         """
         room = self._log_rooms().softmax(1)
         start = self._start()
@@ -56,21 +56,21 @@ class Elimination:
         return room, marginal
 
     def sample(self, uniform: Tensor) -> Tensor:
-        """Labels of the room and of each object, drawn jointly, from a uniform number for each.
+        """Labels of the room and of each object, sampled jointly, from one uniform number per node.
 
         Shapes: :math:`(S, 1 + m)` → :math:`(S, 1 + m)`
         """
-        room = _draw(self._log_rooms().softmax(1), uniform[:, 0])
+        room = _sample_index(self._log_rooms().softmax(1), uniform[:, 0])
         scenes, ends = torch.arange(len(room)), edge_ends(self.host)
         start = self._start()[scenes, room]
-        labels = [_draw(start.sum(1), uniform[:, 1])]
-        labels.append(_draw(start[scenes, :, labels[0]], uniform[:, 2]))
+        labels = [_sample_index(start.sum(1), uniform[:, 1])]
+        labels.append(_sample_index(start[scenes, :, labels[0]], uniform[:, 2]))
         for i in range(2, self.weight.size(1)):
             known = torch.stack(labels, 1)
             a, b = known.gather(1, ends[scenes, self.host[:, i - 2]]).unbind(1)
             first = self.factor[2 * i - 3, scenes, room, :, a]
             second = self.factor[2 * i - 2, scenes, room, :, b]
-            labels.append(_draw(self.weight[scenes, i, room] * first * second, uniform[:, i + 1]))
+            labels.append(_sample_index(self.weight[scenes, i, room] * first * second, uniform[:, i + 1]))
         return torch.stack([room, *labels], 1)
 
     def _start(self) -> Tensor:
@@ -81,10 +81,10 @@ class Elimination:
 
 
 def eliminate(model: SceneModel, host: Tensor, kept: Tensor, room: Tensor, objects: Tensor) -> Elimination:
-    r"""Sums out the objects of scenes that have equally many, in reverse order; see `Elimination`.
+    r"""Sums out the objects of scenes with the same number of objects, in reverse order; see `Elimination`.
 
-    Weights and messages are scaled to a largest entry of one and only affinities make messages uneven, so that nothing
-    underflows, however strong the evidence.
+    Weights and messages are scaled to a largest entry of one, and the ratios within a message only depend on the
+    affinities, so that nothing underflows, however strong the evidence.
 
     Shapes: host :math:`(S, m-2)`, kept :math:`(S, 2m-3)`, room :math:`(S, R)`, objects :math:`(S, m, K)`
 
@@ -137,7 +137,7 @@ def edge_ends(host: Tensor) -> Tensor:
 
 
 def find_hosts(adjacent: Tensor) -> tuple[Tensor, Tensor]:
-    """Completes partial 2-trees: each object is joined to an edge that holds all of its earlier neighbours.
+    """Completes partial 2-trees: each object gets as host an edge that contains all of its earlier neighbours.
 
     The objects must be in order: removed from the last to the first, none has more than two neighbours left, counting
     those that became neighbours when a common one was removed.
@@ -162,6 +162,6 @@ def find_hosts(adjacent: Tensor) -> tuple[Tensor, Tensor]:
     return host, adjacent[scenes, *edge_ends(host).unbind(2)]
 
 
-def _draw(weight: Tensor, uniform: Tensor) -> Tensor:
+def _sample_index(weight: Tensor, uniform: Tensor) -> Tensor:
     total = weight.cumsum(1)
     return (total <= uniform[:, None] * total[:, -1:]).sum(1).clamp(max=weight.size(1) - 1)

@@ -1,4 +1,4 @@
-"""Generated scene graphs whose exact label posterior is known."""
+"""Generated scene graphs with a known label posterior."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ _CHUNK_BYTES = 2**24
 
 
 class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
-    """Scene graphs drawn from a known Markov network: what the best possible method would score can be computed.
+    """Scene graphs sampled from a known Markov network, so that the accuracy of an optimal method can be computed.
 
-    Looks like `StanfordSceneGraphs`: a room (node 0) is adjacent to its 2 to 14 objects, whose own edges form a
-    partial 2-tree; `x` has the centroid in the room's frame and the size of the bounding box in metres, `y` the label,
-    `node_type` 0 for rooms and 1 for objects. The model is `SceneModel.default(coupling)`; labels are drawn exactly.
+    The format is that of `StanfordSceneGraphs`: a room (node 0) is adjacent to its 2 to 14 objects; the edges among
+    objects form a partial 2-tree; `x` has the centroid relative to the room and the size of the bounding box in metres,
+    `y` the label, `node_type` 0 for rooms and 1 for objects. The model is `SceneModel.default(coupling)`; labels are
+    sampled exactly.
 
     Shapes: x :math:`(n, 6)`, y and node_type :math:`(n)`, edge_index :math:`(2, m)`
 
     Args:
-        num_scenes: how many; the first ones stay the same when more are made.
-        coupling: from 0, where objects are independent given the room, to 10; at 3 neighbours say much of each other.
+        num_scenes: number of scenes; the first n scenes do not depend on it.
+        coupling: label coupling, from 0 (objects are independent given the room) to 10; at 3 the labels of neighbours
+            depend strongly on each other.
         seed: the same seed gives the same scenes.
-        transform: applied to a graph whenever it is taken.
+        transform: applied to a graph on every access.
 
     >>> scenes = SyntheticScenes(100)
     >>> scenes
@@ -60,14 +62,14 @@ class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
         self.seed = check_seed(seed)
         self.model = SceneModel.default(coupling)
         self.coupling = float(coupling)
-        self.data, self.slices = self.collate(draw_scenes(self.model, num_scenes, self.seed))
+        self.data, self.slices = self.collate(sample_scenes(self.model, num_scenes, self.seed))
 
     def posterior(self, known: Tensor | None = None) -> Tensor:
         """Exact marginals :math:`p(y_v | X, y_{known})` of every node, given all features of its scene.
 
         The columns beyond the classes of a node's type are 0; the row of a known node is its one-hot label.
 
-        Shapes: known :math:`(n)` → :math:`(n, 35)`, over the nodes of all scenes one after another
+        Shapes: known :math:`(n)` → :math:`(n, 35)`, over the concatenated nodes of all scenes
 
         Args:
             known: mask of the nodes whose labels are given; none by default.
@@ -97,9 +99,9 @@ class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
         return result
 
     def optimum(self, nodes: Tensor, known: Tensor | None = None) -> float:
-        """Accuracy of the most probable labels on some nodes: the best that any method could do, on these very labels.
+        """Accuracy of the most probable labels on some nodes, which no method exceeds except by chance.
 
-        Shapes: nodes and known :math:`(n)`, over the nodes of all scenes one after another
+        Shapes: nodes and known :math:`(n)`, over the concatenated nodes of all scenes
 
         Args:
             nodes: mask of the nodes to score.
@@ -115,10 +117,10 @@ class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
         return f"{type(self).__name__}({len(self)}, coupling={self.coupling}, seed={self.seed})"
 
 
-def draw_scenes(model: SceneModel, num_scenes: int, seed: int) -> list[Data]:
-    """Draws the graph, then the labels, then the features of every scene; see `SyntheticScenes`.
+def sample_scenes(model: SceneModel, num_scenes: int, seed: int) -> list[Data]:
+    """Samples the graph, then the labels, then the features of every scene; see `SyntheticScenes`.
 
-    Every scene takes equally many numbers off one stream, whatever its size, and so does not depend on those after it.
+    Every scene uses the same number of random numbers, whatever its size, so it does not depend on the other scenes.
     """
     stream = np.random.Generator(np.random.Philox(seed))
     uniform = torch.from_numpy(stream.random((num_scenes, MOST + 1, 10)))
@@ -132,7 +134,9 @@ def draw_scenes(model: SceneModel, num_scenes: int, seed: int) -> list[Data]:
         prior = eliminate(model, host, kept, rooms.expand(len(group), -1), objects.expand(len(group), m, -1))
         y = prior.sample(label[..., 0])
         noise = torch.special.ndtri(feature.clamp(min=2**-54))
-        x = torch.cat([model.room_box.draw(y[:, :1], noise[:, :1]), model.object_box.draw(y[:, 1:], noise[:, 1:])], 1)
+        x = torch.cat(
+            [model.room_box.sample(y[:, :1], noise[:, :1]), model.object_box.sample(y[:, 1:], noise[:, 1:])], 1
+        )
         node_type = (torch.arange(m + 1) > 0).long()
         for i, adjacent in enumerate(_adjacent(host, kept)):
             edge_index = adjacent.nonzero().T.contiguous()
@@ -154,7 +158,7 @@ def _adjacent(host: Tensor, kept: Tensor) -> Tensor:
 
 
 def _chunks(size: Tensor, model: SceneModel) -> Iterator[tuple[Tensor, int]]:
-    """Scenes with equally many objects, few enough at a time that their factors stay within the processor's cache."""
+    """Groups of scenes with the same number of objects, small enough that their factors fit into the CPU cache."""
     for m in sorted(set(size.tolist())):
         per_scene = (2 * m - 3) * model.log_object.numel() * len(model.affinity) * 8
         for group in (size == m).nonzero()[:, 0].split(max(1, _CHUNK_BYTES // per_scene)):
