@@ -137,7 +137,7 @@ def test_all_leaves_out_the_very_large_ones(
     large = [name for name in EXPERIMENTS if "-large" in name]
     assert code == 0 and len(large) == 6
     assert measured == [name for name in EXPERIMENTS if name not in large]
-    assert f"Left out, as they take very long: {', '.join(large)}." in errors
+    assert f"Skipped, because they take very long: {', '.join(large)}." in errors
     assert "[b]" in output and "Text." in output
     assert "|" not in output and "![" not in output, "a table for people, not Markdown"
     assert "![Figure](figure.svg)" in (tmp_path / "table1.md").read_text()
