@@ -129,7 +129,7 @@ def test_all_leaves_out_the_very_large_ones(
     for name, experiment in EXPERIMENTS.items():
         instead = replace(
             experiment,
-            measure=lambda scale, path, tell, name=name: measured.append(name) or Results(name),
+            measure=lambda scale, path, log, name=name: measured.append(name) or Results(name),
             draw=lambda results, folder: [Table(["a"], [["[b]"]]), Figure("Figure", "figure.svg"), "Text."],
         )
         monkeypatch.setitem(EXPERIMENTS, name, instead)
