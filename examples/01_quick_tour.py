@@ -52,9 +52,7 @@ def main() -> None:
     scenes = SyntheticScenes(300, coupling=3.0, seed=arguments.seed)
     task = Task(list(scenes), scenes.labels).scaled(logarithm=(3, 4, 5))  # the sizes of bounding boxes
     split = random_graph_split([scene.num_nodes for scene in task.graphs], seed=arguments.seed)
-    print(
-        f"\nNow {len(scenes)} generated scenes of {task.num_nodes:,} nodes; {split} counts the nodes of whole scenes."
-    )
+    print(f"\nNow {len(scenes)} generated scenes of {task.num_nodes:,} nodes; {split} counts nodes of whole scenes.")
 
     network = NetworkSpec(model="neural-tree", conv="sage", hidden=64, layers=4)
     training = TrainingSpec(epochs=arguments.epochs, lr=0.01, batches=8, every_class=False)

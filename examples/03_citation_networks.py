@@ -21,7 +21,7 @@ from neuraltrees.training import NetworkSpec, Run, Task, TrainingSpec, fit
 
 
 def generated_network(seed: int, papers: int = 800, topics: int = 5, words: int = 200) -> Data:
-    """Papers with words typical of their topic; each cites two earlier papers, mostly of its topic, and one of theirs."""
+    """Papers with words typical of their topic; each cites two earlier papers, mostly of its topic."""
     random, generator = Random(seed), torch.Generator().manual_seed(seed)
     y = torch.randint(topics, (papers,), generator=generator)
     typical = torch.arange(words) % topics == y.unsqueeze(1)
@@ -58,9 +58,7 @@ def main() -> None:
 
     data, split = load_network(arguments.data_root, arguments.seed)
     graph = nt.Graph.from_data(data)
-    print(
-        f"{graph}: its treewidth is at least {nt.decompose(graph).lower_bound}, and the size of an H-tree grows fast with it."
-    )
+    print(f"{graph}: its treewidth is at least {nt.decompose(graph).lower_bound}, and an H-tree grows fast with it.")
     print(f"So the neural tree uses a subgraph of treewidth at most k. {split}\n")
 
     labels = {"paper": [f"topic {number}" for number in range(int(data.y.max()) + 1)]}
@@ -75,7 +73,7 @@ def main() -> None:
         tree = with_tree.htree
         # Many tree nodes have equal states for any weights; a plan computes each distinct state once per round
         task = Task([with_tree], labels)
-        states = network.build(task).plan(tree.edge_index, tree.kappa).states
+        states = network.build(task).plan(with_tree).rounds.states
         kept = nt.sample_bounded_treewidth(graph, k, arguments.seed).subgraph.num_edges / graph.num_edges
         accuracy = float(fit(task, network, training, runs).test.mean())
         row = f"{f'neural tree, k = {k}':<22}{100 * kept:10.0f} %{tree.num_nodes:>12,}  "
@@ -85,10 +83,8 @@ def main() -> None:
     states = f"{data.num_nodes:,} + {data.num_nodes:,}"
     table.append(f"{'GCN':<22}{100:10.0f} %{'–':>12}  {states:<22}{100 * accuracy:11.1f} %")
     print(table[-1])
-    print(
-        "Accuracies are means of two runs trained at once; states are counted per round. Two rounds on the tree, leaf to"
-    )
-    print("bag to leaf, reach neighbours at distance one in the graph; two rounds of the GCN reach distance two.")
+    print("Accuracies are means of two runs trained at once; states are counted per round. Two rounds on a tree, from")
+    print("leaf to bag to leaf, reach nodes at distance one in the graph; two rounds of the GCN reach distance two.")
 
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "table.txt").write_text("\n".join(table) + "\n")
