@@ -1,6 +1,6 @@
-"""The compute core against straightforward rivals, measured in one run; prints each result beside its bar.
+"""Benchmarks the core against straightforward rivals in the same run; prints each result next to its bar (target).
 
-make bench                                     # everything, the shared data beside the repository
+make bench                                     # everything; expects the datasets in the folder of NEURALTREES_DATA
 .venv/bin/python benchmarks/core.py --only scenes cora
 """
 
@@ -53,7 +53,7 @@ class Row:
 
 
 def seconds(work: Callable[[], object], repeats: int = 5) -> float:
-    """The shortest of several runs; what a run returns is freed outside of the time it took."""
+    """The shortest of several runs; freeing the result of a run is not timed."""
     times = []
     gc.collect()
     gc.disable()
@@ -160,7 +160,7 @@ def scaling(_: Path) -> list[Row]:
     peak = float(subprocess.run(child, capture_output=True, text=True, check=True).stdout)
     return [
         Row(
-            "random graphs, 3 edges a node, k=4: time an edge at 10⁶ nodes against 10⁴",
+            "random graphs, 3 edges per node, k=4: time per edge at 10⁶ nodes against 10⁴",
             f"{ratio:.2f} ×",
             "≤ 3 ×",
             ratio <= 3,
@@ -222,7 +222,7 @@ def excess(data: Path) -> list[Row]:
 
 
 def two_cores() -> float:
-    """How much more two threads of independent work get done than one: what this machine gives at this moment."""
+    """Throughput of two threads of independent work over that of one: the best speed-up possible at this moment."""
     block = bytes(50_000_000)
 
     def hashing(count: int) -> None:
@@ -238,7 +238,7 @@ def two_cores() -> float:
 def threads(data: Path) -> list[Row]:
     graphs = [nt.Graph.from_networkx(graph) for graph in read_scene_graphs(data)]
     union = nt.Graph.union(graphs * 355)
-    # By turns, so that both meet the same state of the machine.
+    # Alternating, so that both see the same load of the machine.
     turns = [
         [seconds(lambda count=count: nt.build_htree(union, threads=count), 1) for count in (1, 2)] for _ in range(9)
     ]
@@ -266,7 +266,7 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS), help="which benchmarks to run"
     )
-    parser.add_argument("--data-root", type=Path, default=os.environ.get("NEURALTREES_DATA"), help="the shared data")
+    parser.add_argument("--data-root", type=Path, default=os.environ.get("NEURALTREES_DATA"), help="datasets folder")
     parser.add_argument("--peak-memory", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.peak_memory:

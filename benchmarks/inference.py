@@ -1,13 +1,14 @@
-"""Exact inference against pyAgrum and pgmpy, a batch against one by one, and memory; one run, one thread each.
+"""Benchmarks exact inference: against pyAgrum and pgmpy, a batch against one by one, and memory; one thread each.
 
 .venv/bin/python benchmarks/inference.py                         # against pyAgrum, then batches and memory
 .venv/bin/python benchmarks/inference.py --only batch forest memory
 .venv/bin/python benchmarks/inference.py --only pgmpy --pgmpy-python VENV/bin/python    # an environment that has pgmpy
 .venv/bin/python benchmarks/inference.py --only gpu    # on a machine that has one
 
-Times run from a parsed model to the marginals of all variables as arrays: choosing a decomposition, planning and both
-passes here; making the engine, setting the evidence, inference and all posteriors there. Every model runs in a process
-of its own, first once to warm up, then up to five times while that takes less than two seconds; the shortest counts.
+Times are from a parsed model to the marginals of all variables as arrays. For us that is choosing a decomposition,
+planning and both passes; for the rivals creating the engine, setting the evidence, inference and all posteriors. Every
+model runs in a separate process, once to warm up, then up to five times while a run takes less than two seconds; the
+shortest time counts.
 """
 
 from __future__ import annotations
@@ -126,21 +127,21 @@ def measure_pyagrum(path: Path) -> dict[str, float]:
 
 
 def measure_memory(path: Path) -> dict[str, float]:
-    """Growth of the process's peak during one run, against the tables; a smaller model has warmed up the libraries."""
+    """Growth of the peak memory during one run, relative to the tables, after a smaller model as warm-up."""
     small = random_markov_network(nt.Graph([[0], [1]]), 2)
     JunctionTree.of(small).run(small.log_potentials)
     model, evidence = read(path)
     network = model.to_markov() if isinstance(model, BayesianNetwork) else model
     tree = JunctionTree.of(network, evidence)
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from what is resident now
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak to the current resident memory
     before = peak()
     tree.run(network.log_potentials)
     return {"ratio": (peak() - before) / (8 * tree.entries), "bytes": 8 * tree.entries}
 
 
 def peak() -> int:
-    """The most bytes that were resident; Linux alone tells, and resource.getrusage counts the parent's as well."""
+    """Peak resident memory in bytes, on Linux only; resource.getrusage would include that of the parent process."""
     line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return 1024 * int(line.split()[1])
 
@@ -149,7 +150,7 @@ MEASURES = {"ours": measure_ours, "pyagrum": measure_pyagrum, "memory": measure_
 
 
 def in_process(measure: str, path: Path, limit: float | None = None) -> dict[str, float] | str:
-    """What a measure finds in a fresh process, or in a word why it found nothing."""
+    """The result of a measurement in a fresh process, or a word on why it failed."""
     command = [sys.executable, __file__, "--measure", measure, str(path)]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
@@ -162,7 +163,7 @@ def in_process(measure: str, path: Path, limit: float | None = None) -> dict[str
 
 
 def measure_pgmpy(path: Path, python: Path, limit: float) -> float | str:
-    """pgmpy's seconds; it is given the model without the observed variables."""
+    """The time of pgmpy in seconds; it gets the model without the observed variables."""
     model, evidence = read(path)
     network = model.to_markov() if isinstance(model, BayesianNetwork) else model
     stored: dict[str, np.ndarray] = {"cardinalities": np.array(network.cardinalities)}
@@ -183,7 +184,7 @@ def measure_pgmpy(path: Path, python: Path, limit: float) -> float | str:
         file = Path(folder) / "model.npz"
         np.savez(file, **stored)
         script = Path(__file__).with_name("pgmpy_rival.py")
-        imports = 10  # seconds beside the limit, for its imports and the marginals' way back
+        imports = 10  # seconds in addition to the limit, for imports and for returning the marginals
         try:
             ran = subprocess.run(
                 [python, "-W", "ignore", script, file, str(limit)],
@@ -208,7 +209,7 @@ def measure_pgmpy(path: Path, python: Path, limit: float) -> float | str:
 def compared(
     rival: str, measure: Callable[[Path], float | str], data: Path
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Seconds for every model here, and for those that the rival answers rightly and in time."""
+    """Our seconds for every model, and those of the rival where its answer is right and in time."""
     table = Table(title="seconds from a parsed model to all marginals")
     for column in ("model", "table entries", "neuraltrees", "of it planning", rival):
         table.add_column(column, justify="left" if column == "model" else "right")
@@ -262,7 +263,7 @@ def ratio(what: str, ours: dict[str, float], rival: dict[str, float], bar: float
 
 
 def scene_graph(objects: int, k: int, seed: int = 0) -> nt.Graph:
-    """A room that is adjacent to all its objects, whose own edges are four fifths of a k-tree: of treewidth k + 1."""
+    """A room adjacent to all its objects, which form a k-tree with four fifths of its edges; its treewidth is k + 1."""
     rng = np.random.default_rng(seed)
     cliques = [list(range(1, k + 2))]
     inner = [(a, b) for a in cliques[0] for b in cliques[0] if a < b]
@@ -353,7 +354,7 @@ def interleaved(works: dict[str, Callable[[], object]], rounds: int) -> dict[str
 
 
 def memory(data: Path, _: Path | None) -> list[Row]:
-    """Models whose tables take at least 32 MiB: below, the libraries' own memory would be measured."""
+    """Only models whose tables take at least 32 MiB: with smaller ones, the libraries' own memory would dominate."""
     found = []
     for path in model_paths(data):
         model, evidence = read(path)
@@ -371,7 +372,7 @@ def memory(data: Path, _: Path | None) -> list[Row]:
 
 
 def gpu(_: Path, __: Path | None) -> list[Row]:
-    """Batches on a GPU against one CPU thread, after the answers and the gradients were found equal."""
+    """Batches on a GPU against one CPU thread, after checking that results and gradients are equal."""
     if not torch.cuda.is_available():
         raise SystemExit("Expected a CUDA device for the benchmark gpu; got none.")
     rows = []
@@ -419,8 +420,8 @@ DEFAULT = ["pyagrum", "batch", "forest", "memory", *(["gpu"] if torch.cuda.is_av
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=DEFAULT, help="which benchmarks to run")
-    parser.add_argument("--data-root", type=Path, default=os.environ.get("NEURALTREES_DATA"), help="the shared data")
-    parser.add_argument("--pgmpy-python", type=Path, help="the Python of an environment that has pgmpy")
+    parser.add_argument("--data-root", type=Path, default=os.environ.get("NEURALTREES_DATA"), help="datasets folder")
+    parser.add_argument("--pgmpy-python", type=Path, help="Python interpreter of an environment with pgmpy")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:

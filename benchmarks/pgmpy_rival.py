@@ -1,10 +1,10 @@
-"""pgmpy on one model, in a process of its own that may be stopped; needs pgmpy and NumPy alone.
+"""Times pgmpy on one model, in a separate process that can be stopped; only needs pgmpy and NumPy.
 
-python benchmarks/pgmpy_rival.py MODEL.npz SECONDS    # Bayesian or not, cardinalities, scope and table of every factor
+python benchmarks/pgmpy_rival.py MODEL.npz SECONDS    # bayesian (bool), cardinalities, scope and table of every factor
 
-Asks for every variable by variable elimination, its quicker way: its junction tree takes hundreds of times as long to
-calibrate. Prints the seconds from the model to all marginals, and writes the marginals to MODEL.npz.out.npz. Gives up
-when its pace so far would take it more than twice the given seconds.
+Computes the marginal of every variable by variable elimination, which is faster here: pgmpy's junction tree takes
+hundreds of times as long to calibrate. Prints the seconds from the model to all marginals, and writes the marginals to
+MODEL.npz.out.npz. Gives up when the projected total time is more than twice the given seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
 from pgmpy.inference import VariableElimination
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 
-PATIENCE = 8  # seconds after which its pace is looked at
+PATIENCE = 8  # seconds before the total time is projected
 
 
 def bayesian(cardinalities: list[int], scopes: list[list[str]], tables: list[np.ndarray]) -> Any:
@@ -55,10 +55,10 @@ def main() -> None:
     found = {}
     for v in range(len(cardinalities)):
         values = engine.query([str(v)], show_progress=False).values
-        found[str(v)] = values / values.sum()  # of a Markov network it gives the sums as they are
+        found[str(v)] = values / values.sum()  # for Markov networks pgmpy does not normalise
         passed = time.perf_counter() - start
         if passed > PATIENCE and passed * len(cardinalities) / (v + 1) > 2 * float(sys.argv[2]):
-            sys.exit(f"> {sys.argv[2]} s, by its pace")
+            sys.exit(f"> {sys.argv[2]} s, projected")
     print(time.perf_counter() - start, flush=True)
     np.savez(f"{sys.argv[1]}.out.npz", **found)
 

@@ -1,4 +1,4 @@
-"""The rivals of training.py: the same networks as one writes them with the parts of PyG, and how they are trained."""
+"""The rivals of training.py: the same networks, straightforwardly implemented with PyG, and their training."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from neuraltrees.nn import NeuralTree
 
 
 def tree_copies(graphs: Sequence[HTreeData], nodes: Tensor) -> list[Data]:
-    """For every chosen node the whole H-tree of its graph, with a mask of the leaves that are this node.
+    """For every chosen node a copy of the H-tree of its graph, with a mask of the leaves of this node.
 
     Args:
-        graphs: the graphs with their trees.
-        nodes: which nodes are chosen, graph after graph.
+        graphs: the graphs with their H-trees.
+        nodes: mask of the chosen nodes, over the concatenated nodes of all graphs.
 
     Shapes: nodes :math:`(n)`
     """
@@ -44,7 +44,7 @@ def tree_copies(graphs: Sequence[HTreeData], nodes: Tensor) -> list[Data]:
 
 
 class TreeSAGE(nn.Module):
-    """Neural tree + GraphSAGE on copies of trees: the rounds, the mean over the leaves of the node, its readout."""
+    """Neural tree + GraphSAGE on copies of trees: the rounds, the mean over the leaves of the node, and a readout."""
 
     def __init__(self, in_channels: int, hidden: int, classes: Sequence[int], layers: int, dropout: float) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class TreeSAGE(nn.Module):
         return F.dropout(h.relu(), self.dropout, self.training)
 
     def copy_weights(self, network: NeuralTree) -> None:
-        """Takes over the weights of the library's network, which lie transposed there."""
+        """Copies the weights of the library's network, transposed."""
         pairs: list[tuple[nn.Parameter, Tensor]] = []
         for conv, other in zip(self.convs, network.schedule.convs, strict=True):
             pairs += [
@@ -82,7 +82,7 @@ class TreeSAGE(nn.Module):
 
 
 class TreeTraining:
-    """Trains `TreeSAGE` in batches of 128 labelled nodes that PyG's own loader draws and joins."""
+    """Trains `TreeSAGE` in batches of 128 labelled nodes from PyG's `DataLoader`."""
 
     def __init__(
         self,
@@ -140,14 +140,14 @@ class GCN(nn.Module):
 def full_batch_step(
     network: nn.Module, logits: Callable[[], Tensor], y: Tensor, train: Tensor, settings: Mapping[str, float]
 ) -> Callable[[], None]:
-    """One step of full-batch training as a call: forward, loss on the training nodes, backward, Adam.
+    """A function that does one step of full-batch training: forward, loss on the training nodes, backward, Adam.
 
     Args:
-        network: its parameters are trained.
-        logits: gives those of all nodes.
+        network: the network to train.
+        logits: returns the logits of all nodes.
         y: labels of all nodes.
-        train: numbers of the training nodes.
-        settings: of Adam.
+        train: indices of the training nodes.
+        settings: arguments of Adam.
 
     Shapes: y :math:`(n)`, train :math:`(m)`
     """

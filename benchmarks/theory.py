@@ -1,8 +1,8 @@
-"""The table of docs/theory.md: parameters by Theorem 3 and its corollary, as built, and of the naive network.
+"""Prints the table of docs/theory.md: parameters by Theorem 3, by its corollary, as built, and of the naive network.
 
     .venv/bin/python benchmarks/theory.py
 
-Nothing is timed. Every clique has a function with a Lipschitz constant of 1 and an error of 0.1 for itself.
+Nothing is timed. The function of every clique has a Lipschitz constant of 1; the allowed error is 0.1 per clique.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EPSILON = 0.1
 
 
 def wave(number: int) -> Callable[[Tensor], Tensor]:
-    """In [0, 1], not symmetric in its arguments."""
+    """A function with values in [0, 1] that is not symmetric in its arguments."""
 
     def function(x: Tensor) -> Tensor:
         weight = torch.arange(1, x.shape[-1] + 1, dtype=x.dtype)
@@ -37,7 +37,7 @@ def wave(number: int) -> Callable[[Tensor], Tensor]:
 
 
 def strip(nodes: int) -> nx.Graph[int]:
-    """Triangles side by side."""
+    """A strip of triangles: node i is adjacent to i + 1 and i + 2."""
     return nx.Graph([(i, i + step) for step in (1, 2) for i in range(nodes - step)])
 
 
@@ -52,8 +52,8 @@ def main() -> None:
     torch.set_default_dtype(torch.float64)
     print("| graph | treewidth | cliques | Theorem 3 | corollary | built on the tree | naive |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for name, drawn in GRAPHS.items():
-        graph = nt.Graph.from_networkx(drawn)
+    for name, nx_graph in GRAPHS.items():
+        graph = nt.Graph.from_networkx(nx_graph)
         tree, cliques = nt.build_htree(graph), maximal_cliques(graph)
         f = CompatibleFunction(graph, {clique: wave(i) for i, clique in enumerate(cliques)}, lipschitz=1.0)
         built = approximate(f, tree, EPSILON * len(cliques))
@@ -68,7 +68,7 @@ def main() -> None:
             graph, {clique: wave(i) for i, clique in enumerate(maximal_cliques(graph))}, lipschitz=1.0
         )
         count = approximate(f, nt.build_htree(graph), 0.5).num_parameters
-        print(f"path of {n} nodes, an error of 0.5 of the whole sum: {count:,} parameters")
+        print(f"path of {n} nodes, an error of 0.5 for the sum: {count:,} parameters")
 
 
 if __name__ == "__main__":

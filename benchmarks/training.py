@@ -1,9 +1,9 @@
-"""Training against straightforward rivals, measured in one run; prints each result beside its bar.
+"""Benchmarks training against straightforward rivals in the same run; prints each result next to its bar (target).
 
-.venv/bin/python benchmarks/training.py                        # everything, the shared data beside the repository
+.venv/bin/python benchmarks/training.py                        # everything
 .venv/bin/python benchmarks/training.py --only epoch citation
 
-A machine with a GPU but without the compiled core gets the H-trees from one that has it:
+For a machine with a GPU but without the compiled core, build the H-trees elsewhere:
 
 .venv/bin/python benchmarks/training.py --prepare scenes.pt
 PYTHONPATH=src python3 benchmarks/training.py --only gpu --prepared scenes.pt
@@ -48,7 +48,7 @@ from straightforward import GCN, TreeSAGE, TreeTraining, full_batch_step, tree_c
 
 console = Console(width=140)
 
-# As tuned in the paper; 16 batches of whole graphs, like 16 of 128 labelled nodes, go over the training nodes once.
+# As tuned in the paper; 16 batches of whole graphs make one epoch, like 16 batches of 128 labelled nodes.
 NETWORK = NetworkSpec(conv="sage", hidden=128, layers=4, dropout=0.25)
 TRAINING = TrainingSpec(every_class=False, epochs=1000, lr=0.005, weight_decay=1e-3, batches=16)
 CITATION_NETWORK = NetworkSpec(conv="gcn", hidden=16, layers=2, dropout=0.5, readout=False)
@@ -68,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where the benchmarks find their data, and the GPU."""
+    """The data and the GPU that the benchmarks use."""
 
     data: Path
     prepared: Path | None
@@ -87,7 +87,7 @@ class Setting:
 
 
 def interleaved(works: Mapping[str, Callable[[], object]], turns: int) -> dict[str, float]:
-    """The shortest time of each work, in seconds; they take turns, so that all meet the same state of the machine."""
+    """The shortest time of each operation, in seconds; they alternate, so that all see the same load of the machine."""
     times: dict[str, list[float]] = {name: [] for name in works}
     for work in works.values():
         work()
@@ -151,7 +151,7 @@ def check_same_network(task: Task) -> Row:
 
 
 def share_of_products(work: Callable[[], object]) -> float:
-    """How much of the time goes into matrix products."""
+    """The share of the time spent in matrix products."""
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         work()
     events = profiler.key_averages()
@@ -175,7 +175,7 @@ def epoch(setting: Setting) -> list[Row]:
     return [
         checked,
         Row(
-            f"one epoch of neural tree + GraphSAGE on 482 scene graphs ({times} of one tree copy a node)",
+            f"one epoch of neural tree + GraphSAGE on 482 scene graphs ({times} of one tree copy per node)",
             f"{ratio:.1f} ×",
             "≥ 6 ×",
             ratio >= 6,
@@ -184,7 +184,7 @@ def epoch(setting: Setting) -> list[Row]:
             "tree nodes the rival computes in each of 4 rounds, to train and to validate",
             f"{copies:,} + {copies_to_validate:,}",
         ),
-        Row(f"states we compute in rounds 1…4, twice an epoch; the trees have {trees:,} nodes", numbers(states)),
+        Row(f"states we compute in rounds 1…4, twice per epoch; the trees have {trees:,} nodes", numbers(states)),
         Row(
             "share of the epoch in matrix products, ours and the rival's (profiled)",
             " / ".join(f"{s:.0%}" for s in shares),
@@ -199,12 +199,12 @@ def runs(setting: Setting) -> list[Row]:
     alone = [epochs_of(training_of(task, [seed])) for seed in seeds]
     taken = interleaved({"together": together, "in a row": lambda: [one() for one in alone]}, 5)
     ratio = taken["in a row"] / taken["together"]
-    times = f"{taken['together']:.2f} s an epoch, against {taken['in a row']:.2f} s"
+    times = f"{taken['together']:.2f} s per epoch, against {taken['in a row']:.2f} s"
     return [Row(f"20 runs at once, two threads ({times} one after another)", f"{ratio:.2f} ×", "≥ 1.3 ×", ratio >= 1.3)]
 
 
 def synchronised(work: Callable[[], object], repeats: int, warm_up: int, device: str) -> float:
-    """Mean time of a work in milliseconds, on a GPU from idle to idle."""
+    """Mean time of an operation in milliseconds; on a GPU with synchronisation before and after."""
     wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
     for _ in range(warm_up):
         work()
@@ -236,11 +236,11 @@ def gpu(setting: Setting) -> list[Row]:
         ours = synchronised(epochs_of(trainer), EPOCHS_ON_GPU, 6, device) / RUNS_ON_GPU
         del trainer
         peak = f"; {torch.cuda.max_memory_reserved(device) / 2**30:.1f} GiB" if on_cuda else ""
-        what = f"{RUNS_ON_GPU} runs at once on {name}, {model} + {conv}: time an epoch and run"
+        what = f"{RUNS_ON_GPU} runs at once on {name}, {model} + {conv}: time per epoch and run"
         if (conv, model) == ("sage", "neural-tree"):
             rows += [
                 Row(what + peak, f"{ours:.3f} ms", "≤ 2 ms", ours <= 2),
-                Row(f"the same, against one tree copy a node ({rival:.0f} ms an epoch)", f"{rival / ours:,.0f} ×"),
+                Row(f"the same, against one tree copy per node ({rival:.0f} ms per epoch)", f"{rival / ours:,.0f} ×"),
             ]
         else:
             rows.append(Row(what + peak, f"{ours:.3f} ms"))
@@ -248,10 +248,10 @@ def gpu(setting: Setting) -> list[Row]:
 
 
 def normalised_adjacency(graph: Data) -> Tensor:
-    """D^-1/2 (A + I) D^-1/2 in compressed sparse rows, which PyG takes for edges as well."""
+    """D^-1/2 (A + I) D^-1/2 as a sparse CSR tensor, which PyG also accepts as edges."""
     edges, weight = gcn_norm(graph.edge_index, num_nodes=graph.num_nodes)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # about sparse tensors being new, and unchecked
+        warnings.simplefilter("ignore", UserWarning)  # sparse CSR is in beta
         return torch.sparse_coo_tensor(edges.flip(0), weight, (graph.num_nodes,) * 2).coalesce().to_sparse_csr()
 
 
@@ -332,7 +332,7 @@ def memory(setting: Setting) -> list[Row]:
 
 
 def peak_memory(data: Path) -> tuple[float, float]:
-    """In GiB: of a whole training, and of the imports alone."""
+    """Peak memory in GiB of a whole training, and of the imports only."""
     imports = high_water()
     graph = CitationNetwork("CiteSeer", data)[0]
     task = Task([graph], {"class": [str(label) for label in range(int(graph.y.max()) + 1)]}, max_treewidth=4)
@@ -342,11 +342,11 @@ def peak_memory(data: Path) -> tuple[float, float]:
 
 
 def high_water() -> float:
-    """The most memory this process has held, in GiB."""
+    """Peak memory of this process, in GiB."""
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    # Not ru_maxrss where it can be helped: on Linux a child starts with what its parent held when it was started.
+    # ru_maxrss only as a fallback: on Linux a child process inherits the value of its parent.
     (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) / 2**20
 
@@ -367,11 +367,11 @@ def main() -> None:
         "--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS), help="which benchmarks to run"
     )
     parser.add_argument(
-        "--data-root", type=Path, default=os.environ.get("NEURALTREES_DATA", beside), help="the shared data"
+        "--data-root", type=Path, default=os.environ.get("NEURALTREES_DATA", beside), help="datasets folder"
     )
-    parser.add_argument("--device", default="cuda", help="where the benchmark gpu runs")
+    parser.add_argument("--device", default="cuda", help="device of the benchmark gpu")
     parser.add_argument(
-        "--prepare", type=Path, metavar="FILE", help="write the scene graphs with their H-trees, and end"
+        "--prepare", type=Path, metavar="FILE", help="write the scene graphs with their H-trees, and exit"
     )
     parser.add_argument("--prepared", type=Path, metavar="FILE", help="read the scene graphs with their H-trees")
     parser.add_argument("--peak-memory", action="store_true", help=argparse.SUPPRESS)

@@ -5,7 +5,7 @@ Run it with
     python examples/01_quick_tour.py
 
 The training is on generated scenes, for which the accuracy of the best possible method is known. A picture of the first
-graph and its H-tree goes to the folder given by --out.
+graph and its H-tree is written to the folder --out.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from neuraltrees.training import NetworkSpec, Run, Task, TrainingSpec, fit
 def main() -> None:
     parser = argparse.ArgumentParser(description="A quick tour of neuraltrees.")
     parser.add_argument("--out", type=Path, default=Path("01_quick_tour"), help="folder for the picture")
-    parser.add_argument("--seed", type=int, default=0, help="for the scenes, the split and the weights")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the scenes, the split and the weights")
     parser.add_argument("--epochs", type=int, default=40, help="passes over the training scenes")
     arguments = parser.parse_args()
 
@@ -42,15 +42,15 @@ def main() -> None:
     nt.draw(graph, decomposition, tree, path=picture)
     print(f"All three are drawn in {picture}.")
 
-    # A neural tree: tensors in, a score for every class of every graph node out
+    # A neural tree: from node features to one score per class and graph node
     torch.manual_seed(arguments.seed)
     model = nt.NeuralTree(in_channels=6, hidden_channels=16, out_channels=3, num_layers=4)
     scores = model(torch.randn(graph.num_nodes, 6), tree.edge_index, tree.kappa)
     print(f"An untrained neural tree gives {scores.shape[1]} scores to each of {scores.shape[0]} graph nodes.")
 
-    # Generated scenes: a room and its objects, to be named from their place and size
+    # Generated scenes: predict the labels of a room and its objects from their positions and sizes
     scenes = SyntheticScenes(300, coupling=3.0, seed=arguments.seed)
-    task = Task(list(scenes), scenes.labels).scaled(logarithm=(3, 4, 5))  # sizes of boxes by their logarithm
+    task = Task(list(scenes), scenes.labels).scaled(logarithm=(3, 4, 5))  # the sizes of bounding boxes
     split = random_graph_split([scene.num_nodes for scene in task.graphs], seed=arguments.seed)
     print(f"\nNow {len(scenes)} generated scenes of {task.num_nodes:,} nodes; {split} counts nodes of whole scenes.")
 
@@ -58,9 +58,9 @@ def main() -> None:
     training = TrainingSpec(epochs=arguments.epochs, lr=0.01, batches=8, every_class=False)
     print(f"Training a neural tree for {training.epochs} epochs ...")
     fitted = fit(task, network, training, [Run(arguments.seed, split)])
-    print(f"It took {fitted.seconds:.0f} s; the best validation accuracy came in epoch {int(fitted.best_epoch[0])}.")
+    print(f"It took {fitted.seconds:.0f} s; the best validation accuracy was in epoch {int(fitted.best_epoch[0])}.")
 
-    # What the accuracy has to be compared with
+    # Compare the accuracy with always predicting the commonest label, and with the optimum
     commonest = torch.stack([task.y[split.train & (task.node_type == kind)].mode().values for kind in (0, 1)])
     guessed = (commonest[task.node_type] == task.y)[split.test].float().mean()
     print("\nAccuracy on the test scenes")

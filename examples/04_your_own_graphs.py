@@ -4,8 +4,8 @@ Run it with
 
     python examples/04_your_own_graphs.py
 
-The graphs are networks of thermometers; a broken one shows by its difference from its neighbours alone. The guide
-docs/your_own_graphs.md explains every step. The network, a graph and its labels go to the folder given by --out.
+The graphs are networks of thermometers; a broken one can only be recognised by its difference from its neighbours. The
+guide docs/your_own_graphs.md explains every step. The network, a graph and its labels are written to the folder --out.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from neuraltrees.training import Bundle, NetworkSpec, Run, Task, TrainingSpec, f
 
 
 def sensor_network(number: int, size: int = 12) -> Data:
-    """Sensors that measure much the same temperature, 30 % of them wrongly; features: temperature and battery."""
+    """Sensors that measure about the same temperature, except for 30 % broken ones; features: temperature, battery."""
     torch.manual_seed(number)
     y = (torch.rand(size) < 0.3).long()
     temperature = 40 * torch.rand(1) + torch.randn(size) + 8 * y
@@ -36,14 +36,14 @@ def sensor_network(number: int, size: int = 12) -> Data:
 
 
 def own_loop(graphs: list[Data], test: list[Data], epochs: int, seed: int) -> float:
-    """The same with PyG's loader and a loop of your own: the network is a plain `torch.nn.Module`."""
+    """The same with PyG's `DataLoader` and your own training loop: the network is a plain `torch.nn.Module`."""
     torch.manual_seed(seed)
     loader = DataLoader([nt.ToHTree()(graph) for graph in graphs], batch_size=16, shuffle=True)
     model = nt.NeuralTree(in_channels=2, hidden_channels=32, out_channels=2, num_layers=4, conv="sage")
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(epochs):
         for batch in loader:
-            tree = batch.htree  # the trees of the whole batch
+            tree = batch.htree  # the H-trees of the whole batch
             loss = torch.nn.functional.cross_entropy(model(batch.x, tree.edge_index, tree.kappa), batch.y)
             optimiser.zero_grad()
             loss.backward()
@@ -56,7 +56,7 @@ def own_loop(graphs: list[Data], test: list[Data], epochs: int, seed: int) -> fl
 def main() -> None:
     parser = argparse.ArgumentParser(description="Your own graphs, from features to predictions.")
     parser.add_argument("--out", type=Path, default=Path("04_your_own_graphs"), help="folder for network and labels")
-    parser.add_argument("--seed", type=int, default=0, help="for the split and the weights")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the split and the weights")
     parser.add_argument("--epochs", type=int, default=30, help="passes over the training graphs")
     arguments = parser.parse_args()
 
@@ -86,7 +86,7 @@ def main() -> None:
     for room, guess in zip(house.nodes, predictor.label([data])[0], strict=True):
         print(f"  {room:<8} {guess.label:<8} {100 * guess.probability:5.1f} %")
 
-    # The same as JSON, for programs in any language
+    # The same as JSON, on the command line
     nodes = [{"name": room, "x": x} for room, x in house.nodes.data("x")]
     question.write_text(json.dumps({"nodes": nodes, "edges": data.edge_index.t().tolist()}, indent=1))
     print(f"The same on the command line: neuraltrees predict {model} {question} --out {answer}", flush=True)

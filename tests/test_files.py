@@ -131,7 +131,8 @@ def test_damaged_archive(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"file{suffix}"
     write_whole(path, b"text" * 100)
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(nt.InputError, match=rf"Expected .*file\{suffix} to be a whole \{suffix} file; got: .*again\."):
+    match = rf"Expected .*file\{suffix} to be a complete \{suffix} file; got: .*again\."
+    with pytest.raises(nt.InputError, match=match):
         read_whole(path)
 
 

@@ -1,26 +1,26 @@
-"""Every error that the library raises on purpose; a message says what was expected, what came, and what to do."""
+"""The errors that the library raises; a message says what was expected, what was given, and what to do."""
 
 from __future__ import annotations
 
 
 class NeuralTreesError(Exception):
-    """The parent of all errors of this library."""
+    """Base class of all errors of this library."""
 
 
 class InputError(NeuralTreesError, ValueError):
-    """An argument or a file breaks a rule that the message names."""
+    """An argument or a file is invalid; the message says why."""
 
 
 class ParseError(InputError):
-    """A text file breaks its format; the message gives the line."""
+    """A text file does not follow its format; the message gives the line."""
 
 
 class InvalidDecompositionError(InputError):
-    """A tree decomposition breaks one of its properties for the graph at hand."""
+    """Not a tree decomposition of the given graph; the message names the property that is violated."""
 
 
 class InvalidHTreeError(InputError):
-    """An H-tree breaks one of its invariants for the graph at hand."""
+    """Not an H-tree of the given graph; the message names the invariant that is violated."""
 
 
 class TreeTooLargeError(NeuralTreesError, MemoryError):
@@ -39,7 +39,7 @@ class TreeTooLargeError(NeuralTreesError, MemoryError):
 
 
 class ApproximationError(NeuralTreesError, ValueError):
-    """No network within the allowed size reaches the accuracy asked for."""
+    """No network within the allowed size reaches the requested accuracy."""
 
 
 class ModelTooLargeError(NeuralTreesError, MemoryError):
@@ -60,12 +60,12 @@ class ModelTooLargeError(NeuralTreesError, MemoryError):
 
 
 class ZeroProbabilityError(InputError):
-    """The evidence has probability zero, so that nothing can be said given it."""
+    """The evidence has probability zero, so that the posterior is undefined."""
 
 
 class NativeCoreError(NeuralTreesError, ImportError):
-    """The compiled core is needed and was not built."""
+    """The compiled core is missing: it was not built."""
 
 
 class MissingExtraError(NeuralTreesError, ImportError):
-    """An optional dependency is needed and not installed; the message says how to install it."""
+    """A required optional dependency is not installed; the message says how to install it."""

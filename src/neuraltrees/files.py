@@ -1,4 +1,4 @@
-"""Files are read whole, unpacked by their ending, and written whole or not at all."""
+"""Files: `.gz` and `.xz` are unpacked and packed by their ending, and files are written atomically."""
 
 from __future__ import annotations
 
@@ -26,29 +26,31 @@ def read_whole(path: PathLike) -> bytes:
             case ".xz":
                 return lzma.decompress(packed)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(f"Expected {path} to be a whole {path.suffix} file; got: {error}. Fetch it again.") from error
+        raise InputError(
+            f"Expected {path} to be a complete {path.suffix} file; got: {error}. Get the file again."
+        ) from error
     return packed
 
 
 def make_folder(path: PathLike) -> None:
-    """Makes a folder, and those that it lies in, where they are not there."""
+    """Creates a folder and its missing parents."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise InputError(f"Expected a folder to write to; got {path}, where there is a file. Choose another.") from None
+        raise InputError(f"Expected a folder to write to; got {path}, which is a file. Choose another.") from None
 
 
 def check_folder(path: PathLike) -> None:
-    """Raises `InputError` unless a file could be written there: long work should not end in an error."""
+    """Raises `InputError` if the path is a folder or its parent is missing, to fail before a long computation."""
     path = Path(path)
     if path.is_dir():
         raise InputError(f"Expected a file to write to; got the folder {path}.")
     if not path.parent.is_dir():
-        raise InputError(f"Expected a file in a folder that is there; got {path}. Make the folder first.")
+        raise InputError(f"Expected a file in an existing folder; got {path}. Create the folder first.")
 
 
 def write_whole(path: PathLike, content: bytes) -> None:
-    """Writes beside the target and moves it into place, so that a crash leaves the old file; packs `.gz` and `.xz`."""
+    """Writes a file atomically: a crash leaves the old content. `.gz` and `.xz` are packed."""
     target = Path(path).resolve()
     match target.suffix:
         case ".gz":

@@ -1,4 +1,4 @@
-"""Stage 1: the graph. Undirected, simple, possibly disconnected, in compressed rows."""
+"""Stage 1: the graph. Undirected, simple, possibly disconnected, in compressed sparse rows (CSR)."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph[Any]) -> Graph:
-        """The nodes of a NetworkX graph, numbered as it iterates over them; directions are dropped (see `moralize`)."""
+        """The graph of a NetworkX graph, nodes in its iteration order; directions are dropped (see `moralize`)."""
         return cls(*_networkx_edges(graph))
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Graph:
-        """The pattern of a square SciPy sparse matrix: every stored entry that is not zero is an edge."""
+        """The graph of a square SciPy sparse matrix: every nonzero entry is an edge."""
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise InputError(f"Expected a square sparse matrix; got shape {tuple(matrix.shape)}.")
         entries = matrix.tocoo()
@@ -103,7 +103,7 @@ class Graph:
 
     @staticmethod
     def union(graphs: Iterable[Graph]) -> Graph:
-        """The disjoint union: the nodes of every graph follow those of the one before.
+        """The disjoint union, with the nodes of each graph numbered after those of the previous ones.
 
         >>> Graph.union([Graph([[0], [1]]), Graph([[0], [1]])]).edge_index.tolist()
         [[0, 1, 2, 3], [1, 0, 3, 2]]
@@ -119,7 +119,7 @@ class Graph:
         return Graph._from_rows(indptr, np.concatenate([np.zeros(0, np.int32), *indices]))
 
     def subgraph(self, nodes: Sequence[int] | npt.ArrayLike) -> Graph:
-        """G[nodes], relabelled in the given order.
+        """The induced subgraph G[nodes], nodes renumbered in the given order.
 
         >>> Graph([[0, 1, 2], [1, 2, 3]]).subgraph([3, 2, 0]).edge_index.tolist()
         [[0, 1], [1, 0]]
@@ -212,7 +212,7 @@ def moralize(graph: EdgeIndex | nx.DiGraph[Any], num_nodes: int | None = None) -
 
 
 def node_list(nodes: Sequence[int] | npt.ArrayLike, num_nodes: int) -> Int32:
-    """Distinct node ids of a graph, checked, as the core wants them."""
+    """Distinct node ids of a graph, checked, as an int32 array for the core."""
     chosen = _integers(nodes, "nodes")
     if chosen.ndim != 1:
         raise InputError(f"Expected nodes as a flat list; got shape {chosen.shape}.")
@@ -260,7 +260,7 @@ def _count_nodes(source: Int64, target: Int64, num_nodes: int | None) -> int:
 
 
 def check_num_nodes(num_nodes: int) -> int:
-    """A number of nodes that the core can hold: it numbers them in 32 bits."""
+    """Raises `InputError` unless the core, which numbers nodes in 32 bits, supports so many nodes."""
     if isinstance(num_nodes, bool) or not isinstance(num_nodes, int | np.integer) or num_nodes < 0:
         raise InputError(f"Expected num_nodes as an integer of at least 0; got {num_nodes!r}.")
     if num_nodes > native.MAX_GRAPH_NODES:

@@ -1,4 +1,4 @@
-"""neuraltrees bench: every work has a rival, and the ratio is theirs."""
+"""neuraltrees bench: every operation has a rival, and the ratio is theirs."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_where_nothing_can_be_written_nothing_is_computed(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("neuraltrees.inference.JunctionTree.of", lambda *_: pytest.fail("computed"))
-    for out, message in ((tmp_path / "nowhere" / "out", "Make the folder first."), (tmp_path, "got the folder")):
+    for out, message in ((tmp_path / "nowhere" / "out", "Create the folder first."), (tmp_path, "got the folder")):
         code, output, errors = run(capsys, model, "--out", out)
         assert (code, output) == (2, "")
         assert message in errors

@@ -108,7 +108,7 @@ def test_an_interrupt_is_one_word(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, told = process.communicate()
     assert process.returncode == 130
-    assert re.fullmatch(r"Epoch \d+ is kept: --resume goes on from there.\nStopped.\n", told)
+    assert re.fullmatch(r"Saved at epoch \d+; continue with --resume.\nStopped.\n", told)
 
 
 def test_an_interrupted_training_goes_on_to_the_same_numbers(
@@ -119,7 +119,7 @@ def test_an_interrupted_training_goes_on_to_the_same_numbers(
     epochs = iter([False, False, True])
     monkeypatch.setattr("neuraltrees.cli.train.interrupts", lambda: nullcontext(lambda: next(epochs)))
     code, _, told = run(capsys, *arguments, "--out", broken)
-    assert (code, told) == (130, "Epoch 3 is kept: --resume goes on from there.\nStopped.\n")
+    assert (code, told) == (130, "Saved at epoch 3; continue with --resume.\nStopped.\n")
     monkeypatch.undo()
     assert run(capsys, "train", "--resume", "--out", broken)[0] == 0
     assert run(capsys, *arguments, "--out", whole)[0] == 0
@@ -143,14 +143,14 @@ def test_the_first_interrupt_asks_and_the_second_stops() -> None:
 def test_nothing_to_resume_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, told = run(capsys, "train", *SMALL, "--epochs", 1, "--resume", "--out", tmp_path / "run")
     assert code == 0
-    assert f"No checkpoint in {tmp_path / 'run'}: starting at the beginning." in told
+    assert f"No checkpoint in {tmp_path / 'run'}: starting from scratch." in told
 
 
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("precious")
     code, _, told = run(capsys, "train", *SMALL, "--epochs", 1, "--out", tmp_path / "file")
     assert code == 2
-    assert f"Expected a folder to write to; got {tmp_path / 'file'}, where there is a file." in told
+    assert f"Expected a folder to write to; got {tmp_path / 'file'}, which is a file." in told
     assert (tmp_path / "file").read_text() == "precious"
 
 

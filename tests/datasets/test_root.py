@@ -94,5 +94,6 @@ def test_without_a_network_the_error_says_what_to_do(
     message = str(raised.value)
     assert f"Expected the file {tmp_path / path}; it is missing, and the download from {url}" in message
     assert "no route to host" in message
-    assert f"Put the file there by hand, or name the folder that has {path} by NEURALTREES_DATA or root." in message
+    assert "Put the file there by hand, or set --data-root (in Python: root) or the environment variable" in message
+    assert f"variable NEURALTREES_DATA to a folder that has {path}." in message
     assert list(tmp_path.iterdir()) == []

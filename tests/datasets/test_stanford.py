@@ -105,7 +105,7 @@ def test_a_file_that_runs_code(tmp_path: Path) -> None:
     (tmp_path / "stanford3dsg").mkdir()
     evil = f"cbuiltins\nopen\n(V{tmp_path / 'trace'}\nVw\ntR."
     (tmp_path / "stanford3dsg" / "Stanford3DSG.pkl").write_text(evil)
-    with pytest.raises(nt.InputError, match=r"it asks for builtins.open, .* Nothing in it was run"):
+    with pytest.raises(nt.InputError, match=r"it imports builtins.open, .* Nothing in it was run"):
         StanfordSceneGraphs(tmp_path)
     assert not (tmp_path / "trace").exists()
 

@@ -204,7 +204,7 @@ def test_damaged_archives(
     tmp_path: Path, read: Callable[[Path], object], text: bytes, suffix: str, pack: Callable[[bytes], bytes]
 ) -> None:
     path = write(tmp_path / f"graph{suffix}", pack(text))
-    with pytest.raises(nt.InputError, match=rf"Expected .*graph{suffix} to be a whole {suffix} file; got: .*again"):
+    with pytest.raises(nt.InputError, match=rf"Expected .*graph{suffix} to be a complete {suffix} file; got: .*again"):
         read(path)
 
 

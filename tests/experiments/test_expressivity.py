@@ -12,7 +12,7 @@ from neuraltrees.errors import InputError
 from neuraltrees.experiments import expressivity
 from neuraltrees.experiments.experiment import Scale
 from neuraltrees.experiments.expressivity import Setting
-from neuraltrees.experiments.marginal_problems import FAMILIES, Problem, partial_k_tree, total_variation
+from neuraltrees.experiments.marginal_problems import FAMILIES, MarginalProblem, partial_k_tree, total_variation
 from neuraltrees.experiments.page import markdown
 from neuraltrees.tuning.store import Results
 
@@ -22,7 +22,7 @@ def test_families_have_the_treewidth_they_say(family: str) -> None:
     for seed in range(3):
         graph = FAMILIES[family].make(seed)
         assert nx.is_connected(graph) and sorted(graph) == list(range(graph.number_of_nodes()))
-        width = Problem.draw(family, seed).treewidth
+        width = MarginalProblem.random(family, seed).treewidth
         bounds = {"tree": (1, 1), "cycle": (2, 2), "grid 3 × 5": (3, 3), "grid 4 × 4": (4, 4), "scene": (3, 4)}
         low, high = bounds.get(family, (1, int(family[8]) if family.startswith("partial") else 0))
         assert low <= width <= high
@@ -35,12 +35,12 @@ def test_a_k_tree_that_keeps_all_edges_has_treewidth_k() -> None:
 
 
 def test_marginals_are_those_of_all_assignments() -> None:
-    problem = Problem.draw("cycle", seed=1)
+    problem = MarginalProblem.random("cycle", seed=1)
     assert problem.coupling.sum(0).abs().max() < 1e-12 > (problem.coupling - problem.coupling.mT).abs().max()
     assert problem.coupling.square().mean() == pytest.approx(1)
     samples = problem.sample(2, seed=3, loopy=True)
     assert samples.x.shape == (14, 2, 5) and samples.loopy is not None
-    small = Problem((problem.graphs[0].subgraph(range(4)),), problem.coupling)
+    small = MarginalProblem((problem.graphs[0].subgraph(range(4)),), problem.coupling)
     drawn = small.sample(3, seed=0)
     theta, beta = drawn.x[..., :3].double(), drawn.x[0, :, 3].double()
     states = torch.cartesian_prod(*[torch.arange(3)] * 4)

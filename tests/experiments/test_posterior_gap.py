@@ -65,7 +65,7 @@ def test_the_posterior_is_that_of_the_test_nodes(results: Results) -> None:
     record = results.one(model="gnn", scenes=30, coupling=1.0)
     scenes = SyntheticScenes(30 + 10 + 15, 1.0)
     sizes = torch.tensor([scene.num_nodes for scene in scenes])
-    for run, masks in zip(record["runs"], scene_pool.draw_scenes(len(sizes), 30, TINY), strict=True):
+    for run, masks in zip(record["runs"], scene_pool.split_scenes(len(sizes), 30, TINY), strict=True):
         train, val, test = masks
         assert (train.sum(), val.sum(), test.sum()) == (30, 10, 15)
         assert not (train & val).any() and not (train & test).any() and not (val & test).any()

@@ -129,7 +129,7 @@ def test_all_leaves_out_the_very_large_ones(
     for name, experiment in EXPERIMENTS.items():
         instead = replace(
             experiment,
-            measure=lambda scale, path, tell, name=name: measured.append(name) or Results(name),
+            measure=lambda scale, path, log, name=name: measured.append(name) or Results(name),
             draw=lambda results, folder: [Table(["a"], [["[b]"]]), Figure("Figure", "figure.svg"), "Text."],
         )
         monkeypatch.setitem(EXPERIMENTS, name, instead)
@@ -137,7 +137,7 @@ def test_all_leaves_out_the_very_large_ones(
     large = [name for name in EXPERIMENTS if "-large" in name]
     assert code == 0 and len(large) == 6
     assert measured == [name for name in EXPERIMENTS if name not in large]
-    assert f"Left out, as they take very long: {', '.join(large)}." in errors
+    assert f"Skipped, because they take very long: {', '.join(large)}." in errors
     assert "[b]" in output and "Text." in output
     assert "|" not in output and "![" not in output, "a table for people, not Markdown"
     assert "![Figure](figure.svg)" in (tmp_path / "table1.md").read_text()

@@ -20,8 +20,8 @@ from neuraltrees.theory import (
     parameter_bound,
 )
 from neuraltrees.theory.approximation import cube_points
-from neuraltrees.theory.grids import choose_cells
-from neuraltrees.theory.hats import hat_parameters
+from neuraltrees.theory.grid_resolution import choose_cells
+from neuraltrees.theory.hat_network import hat_parameters
 from tests.oracle.bridge import to_graph
 from tests.oracle.scenes import read_scene_graphs
 from tests.theory.functions import GOLDEN, features, graphs, wave, waves
@@ -176,7 +176,7 @@ def test_refused() -> None:
     huge = waves(to_graph(nx.complete_graph(400)))
     with pytest.raises(nt.ApproximationError, match=r"about 10\^4\d\d"):
         approximate(huge, nt.build_htree(huge.graph), 0.1)
-    with pytest.raises(nt.InputError, match=r"Expected a finite Lipschitz constant .* got None on \(0, 1\).*Name it"):
+    with pytest.raises(nt.InputError, match=r"Expected a finite Lipschitz constant .* got None on \(0, 1\).*Set it"):
         approximate(CompatibleFunction(GOLDEN, {(0, 1): wave(0)}), TREE, 0.5)
     with pytest.raises(nt.InputError, match=r"Expected a function with a Lipschitz constant of 0.1"):
         approximate(CompatibleFunction(GOLDEN, {(0, 1): wave(0)}, lipschitz=0.1), TREE, 0.01)

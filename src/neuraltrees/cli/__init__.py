@@ -18,8 +18,8 @@ app = typer.Typer(
     name="neuraltrees",
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="Learning on graphs through their H-trees: train, tune and use networks, draw H-trees, infer exactly.",
-    epilog="Every command explains itself: neuraltrees COMMAND --help.",
+    help="Learning on graphs through their H-trees: train, tune and apply networks, build H-trees, exact inference.",
+    epilog="Help and an example for each command: neuraltrees COMMAND --help. To start: neuraltrees demo",
 )
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
@@ -35,7 +35,7 @@ app.command("bench")(bench.bench)
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
-    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
     if version:
         from neuraltrees import __version__

@@ -1,4 +1,4 @@
-"""neuraltrees bench: how quick this machine is, against rivals in the same run."""
+"""neuraltrees bench: running times on this machine, each next to that of a rival."""
 
 from __future__ import annotations
 
@@ -8,35 +8,34 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from neuraltrees.cli.options import AsJson, Threads
 from neuraltrees.cli.terminal import output, working
 
 
 def bench(
-    threads: Annotated[int, typer.Option(min=1, help="CPU threads of training and inference.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of the generated data.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    threads: Threads = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the generated data.")] = 0,
+    json: AsJson = False,
 ) -> None:
-    """Measure decomposing, training and inference on this machine, each against a rival in the same run.
+    """Measure decomposition, training and inference on this machine, each against a rival.
 
-    It needs no data and takes some seconds. What was measured with real data, and how, is in the folder benchmarks.
+    It needs no data and takes some seconds. Benchmarks on real data are in the folder benchmarks of the repository.
 
     Example: neuraltrees bench --threads 2
     """
     with working("loading"):
         import torch
 
-        from neuraltrees.experiments.bench import paces
+        from neuraltrees.experiments.bench import measure
 
         torch.set_num_threads(threads)
-    found = []
     with working("measuring"):
-        for pace in paces(seed):
-            found.append(pace)
+        found = list(measure(seed))
     if json:
-        print(to_json.dumps([{**vars(pace), "ratio": pace.ratio} for pace in found]))
+        print(to_json.dumps([{**vars(each), "ratio": each.ratio} for each in found]))
         return
     table = Table("what", "time", "rival", "its time", "ratio", title=f"{threads} thread{'s' * (threads > 1)}")
-    for pace in found:
-        times = (f"{1000 * seconds:,.1f} ms" for seconds in (pace.ours, pace.theirs))
-        table.add_row(pace.what, next(times), pace.rival, next(times), f"{pace.ratio:,.1f} ×")
+    for each in found:
+        times = (f"{1000 * seconds:,.1f} ms" for seconds in (each.ours, each.theirs))
+        table.add_row(each.what, next(times), each.rival, next(times), f"{each.ratio:,.1f} ×")
     output.print(table)

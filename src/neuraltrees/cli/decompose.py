@@ -8,6 +8,7 @@ from typing import Annotated, cast
 
 import typer
 
+from neuraltrees.cli.options import AsJson
 from neuraltrees.cli.terminal import Value, searching, show, working
 from neuraltrees.decomposition import TreeDecomposition, decompose
 from neuraltrees.decomposition.decompose import DEFAULT_SECONDS, METHODS, Method, check_method
@@ -15,24 +16,23 @@ from neuraltrees.graph import Graph
 
 GraphFile = Annotated[Path, typer.Argument(metavar="FILE", help="A graph in the PACE format: .gr, .gr.gz or .gr.xz.")]
 MethodName = Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.join(METHODS)}.")]
-Seed = Annotated[int, typer.Option(help="Breaks ties; the same seed gives the same result.")]
-Restarts = Annotated[int, typer.Option(help="How often the greedy methods run at most; the narrowest result counts.")]
+Seed = Annotated[int, typer.Option(help="Seed that breaks ties; the same seed gives the same result.")]
+Restarts = Annotated[int, typer.Option(help="Maximum runs of the greedy methods; the narrowest result is kept.")]
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", help="Seconds for exact (60 by default) and best (10 by default).")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def decompose_file(
     file: GraphFile,
     method: MethodName = "min_fill",
-    out: Annotated[Path | None, typer.Option(help="Write the decomposition: .td, .td.gz or .td.xz.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write the decomposition to: .td, .td.gz or .td.xz.")] = None,
     seed: Seed = 0,
     restarts: Restarts = 4,
     time_limit: TimeLimit = None,
     json: AsJson = False,
 ) -> None:
-    """Find a tree decomposition of a graph, and say how narrow it is and how narrow it could be.
+    """Compute a tree decomposition of a graph; print its width and a lower bound on the treewidth.
 
     Example: neuraltrees decompose grid.gr --method best --time-limit 5 --out grid.td
     """
@@ -62,7 +62,7 @@ def decompose_file(
 def decompose_with_progress(
     graph: Graph, method: Method, seed: int, restarts: int, time_limit: float | None
 ) -> TreeDecomposition:
-    """`decompose` with a bar for the methods that search and a spinner for the others."""
+    """`decompose` with a progress bar for the methods that search and a spinner for the others."""
     if method not in DEFAULT_SECONDS:
         with working(f"decomposing {graph.num_nodes:,} nodes by {method}"):
             return decompose(graph, method, seed=seed, restarts=restarts, time_limit=time_limit)

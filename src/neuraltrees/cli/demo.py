@@ -20,21 +20,25 @@ if TYPE_CHECKING:
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the report; made if missing.")] = Path("neuraltrees-demo"),
-    scenes: Annotated[int, typer.Option(min=10, help="How many scenes to generate.")] = 400,
-    coupling: Annotated[float, typer.Option(min=0, help="How much neighbouring objects tell of each other.")] = 1.0,
-    runs: Annotated[int, typer.Option(min=1, help="Independent runs of each network.")] = 2,
+    out: Annotated[Path, typer.Option(help="Folder for the report; created if missing.")] = Path("neuraltrees-demo"),
+    scenes: Annotated[int, typer.Option(min=10, help="Number of scenes to generate.")] = 400,
+    coupling: Annotated[
+        float, typer.Option(min=0, help="Label coupling: how much labels of neighbours depend on each other.")
+    ] = 1.0,
+    runs: Annotated[int, typer.Option(min=1, help="Independent runs per network.")] = 2,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training scenes.")] = 30,
-    seed: Annotated[int, typer.Option(min=0, help="Of the scenes, the splits and the runs.")] = 0,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that train; the result does not depend on it.")] = 2,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the scenes, the splits and the runs.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes; the result does not depend on it.")] = 2,
 ) -> None:
     """Train a GNN and a neural tree on generated scenes, for four convolutions, and compare them with the optimum.
 
-    The scenes are drawn from a known distribution, so the best that any method could do is known as well. Nothing is
+    The scenes are sampled from a known distribution, so the accuracy of an optimal method is known as well. Nothing is
     downloaded; the report is one HTML file.
+
+    Example: neuraltrees demo --scenes 200 --out my-demo
     """
     start = time.perf_counter()
-    for module in ("jinja2", "matplotlib"):  # before the work, not after it
+    for module in ("jinja2", "matplotlib"):  # fail before the training, not after it
         require(module, extra="report", what="the report")
     with working("loading"):
         from neuraltrees.experiments.demo import DemoSize, run_demo

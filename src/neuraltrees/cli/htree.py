@@ -9,7 +9,6 @@ from typing import Annotated, cast
 import typer
 
 from neuraltrees.cli.decompose import (
-    AsJson,
     GraphFile,
     MethodName,
     Restarts,
@@ -17,6 +16,7 @@ from neuraltrees.cli.decompose import (
     TimeLimit,
     decompose_with_progress,
 )
+from neuraltrees.cli.options import AsJson
 from neuraltrees.cli.terminal import Value, show, working
 from neuraltrees.decomposition import sample_bounded_treewidth
 from neuraltrees.decomposition.decompose import Method, check_method
@@ -33,14 +33,16 @@ def htree_of_file(
     seed: Seed = 0,
     restarts: Restarts = 4,
     time_limit: TimeLimit = None,
-    max_nodes: Annotated[int, typer.Option(help="Refuse to build a larger tree.")] = 50_000_000,
-    draw: Annotated[Path | None, typer.Option(help="Draw graph, decomposition and H-tree: .svg, .png or .pdf.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the H-tree as a .safetensors file.")] = None,
+    max_nodes: Annotated[int, typer.Option(help="Largest H-tree allowed; a larger one is an error.")] = 50_000_000,
+    draw: Annotated[
+        Path | None, typer.Option(help="File to draw graph, decomposition and H-tree to: .svg, .png or .pdf.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write the H-tree to: .safetensors.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Build the H-tree of a graph and describe it.
+    """Build the H-tree of a graph; print its statistics, draw it or write it to a file.
 
-    A graph of large treewidth has a huge H-tree: bound its treewidth with --k first.
+    A graph of large treewidth has a huge H-tree: bound its treewidth with --k.
 
     Example: neuraltrees htree citations.gr --k 4 --out citations.safetensors
     """

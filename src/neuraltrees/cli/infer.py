@@ -1,4 +1,4 @@
-"""neuraltrees infer: a model file and evidence → exact answers in the UAI formats."""
+"""neuraltrees infer: exact inference in a model file, results in the UAI formats."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from neuraltrees.files import check_folder, write_whole
 
 if TYPE_CHECKING:
     from neuraltrees.inference import JunctionTree, MarkovNetwork
-    from neuraltrees.inference.passes import Progress as Report
+    from neuraltrees.inference.passes import Progress as ProgressCallback
 
 
-class Task(StrEnum):
+class InferenceTask(StrEnum):
     mar = "mar"
     pr = "pr"
     map = "map"
@@ -34,21 +34,23 @@ def infer(
         Path | None, typer.Option(help="Observed variables, as a UAI .evid file.", show_default=False)
     ] = None,
     task: Annotated[
-        Task, typer.Option(help="mar: all marginals; pr: log10 of the partition function; map: a best assignment.")
-    ] = Task.mar,
+        InferenceTask,
+        typer.Option(help="mar: all marginals; pr: log10 of the partition function; map: a most probable assignment."),
+    ] = InferenceTask.mar,
     out: Annotated[
-        Path | None, typer.Option(help="Write the answer here instead of printing it.", show_default=False)
+        Path | None, typer.Option(help="File to write the result to, instead of printing it.", show_default=False)
     ] = None,
     memory_limit: Annotated[
         float | None,
-        typer.Option(help="GiB for the cliques' tables; half of the memory by default.", show_default=False, min=0),
+        typer.Option(help="GiB for the clique tables; by default half of the memory.", show_default=False, min=0),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Breaks ties between decompositions.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed that breaks ties between decompositions.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="With --out: print JSON instead of a table.")] = False,
 ) -> None:
-    """Answer a question about a Markov or Bayesian network exactly, by the junction-tree algorithm.
+    """Run the exact junction-tree algorithm on a Markov or Bayesian network.
 
-    The answer has the format of the UAI competitions: MAR, PR or MAP. Evidence counts only if it is given.
+    The result has the format of the UAI competitions: MAR, PR or MAP. An .evid file beside the model is only read if it
+    is given by --evidence.
 
     Example: neuraltrees infer Promedus_11.uai --evidence Promedus_11.uai.evid --task mar --out Promedus_11.uai.MAR
     """
@@ -94,25 +96,25 @@ def _read(path: Path) -> MarkovNetwork:
     raise InputError(f"Expected a model that ends in .uai or .bif, plain, .gz or .xz; got {path.name}.")
 
 
-def _answer(tree: JunctionTree, network: MarkovNetwork, task: Task) -> str:
+def _answer(tree: JunctionTree, network: MarkovNetwork, task: InferenceTask) -> str:
     from neuraltrees.inference.uai import format_assignment, format_log_partition, format_marginals
 
     tables = network.log_potentials
     match task:
-        case Task.mar:
+        case InferenceTask.mar:
             with _passing("passing messages", 2 * tree.entries) as report:
                 return format_marginals(tree.run(tables, progress=report).marginals)
-        case Task.pr:
+        case InferenceTask.pr:
             with _passing("collecting", tree.entries) as report:
                 return format_log_partition(tree.log_partition(tables, progress=report))
-        case Task.map:
+        case InferenceTask.map:
             with _passing("maximising", tree.entries) as report:
                 return format_assignment(tree.map(tables, progress=report)[0])
 
 
 @contextmanager
-def _passing(what: str, entries: int) -> Iterator[Report]:
-    """A bar over the entries of the tables; nothing is left of it afterwards."""
+def _passing(what: str, entries: int) -> Iterator[ProgressCallback]:
+    """A progress bar over the entries of the tables, removed at the end."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task(what, total=entries)

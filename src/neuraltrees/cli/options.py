@@ -1,25 +1,31 @@
-"""Flags made from a value object: each of its fields is an option, with its type and its line of help."""
+"""Options that several commands share, and options generated from the fields of a `Spec`."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
+from pathlib import Path
 from typing import Annotated, Any, Optional, get_args, get_type_hints
 
 import typer
 
+from neuraltrees.datasets.spec import DATA_ROOT_HELP
 from neuraltrees.options import Spec
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Threads = Annotated[int, typer.Option(min=1, help="Number of CPU threads.")]
+Device = Annotated[str, typer.Option(help="cpu or cuda.")]
+DataRoot = Annotated[Path | None, typer.Option(help=DATA_ROOT_HELP, show_default=False)]
 
 
 def with_options(
     spec: type[Spec], panels: Mapping[str, type[Spec]]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command an option for every field of the value object; those not given are None.
+    """Decorator that gives a command one option per field of a `Spec`; options that are not given are None.
 
-    The command takes them as keyword arguments beside its own, and the help shows those of each part of the value
-    object in a panel of their own. What a field allows is checked when the value object is made, so that flags and
-    files are held to the same rules.
+    The command gets them as keyword arguments. The help shows one panel per part of the `Spec`. Values are checked when
+    the `Spec` is created, so that the same rules hold for options and for configuration files.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

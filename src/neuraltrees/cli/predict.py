@@ -1,4 +1,4 @@
-"""neuraltrees predict: a trained network and graphs in JSON → labels with probabilities, or numbers."""
+"""neuraltrees predict: apply a trained network to graphs in a JSON file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from neuraltrees.cli.options import AsJson, Device
 from neuraltrees.cli.terminal import output, working
 from neuraltrees.files import write_whole
 
@@ -21,22 +22,26 @@ Named = list[tuple[str, "Prediction"]]
 
 
 def predict(
-    bundle: Annotated[Path, typer.Argument(help="A model.safetensors of `neuraltrees train`.")],
-    input: Annotated[Path, typer.Argument(help="Graphs as JSON; see below.")],
-    out: Annotated[Path | None, typer.Option(help="Write the predictions as JSON.", show_default=False)] = None,
-    top: Annotated[int, typer.Option(min=1, help="List so many labels of each node.")] = 3,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    bundle: Annotated[Path, typer.Argument(help="The model.safetensors written by `neuraltrees train`.")],
+    input: Annotated[Path, typer.Argument(help="JSON file of graphs, in the format described above.")],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write the predictions to, as JSON.", show_default=False)
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Number of most probable labels to list.")] = 3,
+    device: Device = "cpu",
     allow: Annotated[
         list[str] | None,
-        typer.Option(help="Place of code that the model may use, MODULE:NAME; repeat for several.", show_default=False),
+        typer.Option(
+            help="MODULE:NAME of your own code that the model may import; repeat for several.", show_default=False
+        ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the predictions as JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
-    """Predict labels or numbers of graphs or of their nodes with a trained network.
+    """Predict labels or numbers of graphs, or of their nodes, with a trained network.
 
-    A graph is {"nodes": \\[{"x": \\[0.1, …], "type": "room", "name": "optional"}, …], "edges": \\[\\[0, 1], …]}, where
-    "type" may be left out if there is one node type; "edge_attr" has a list of numbers per edge if the network reads
-    them. The file holds one graph, or {"graphs": \\[graph, …]}.
+    A graph is {"nodes": \\[{"x": \\[0.1, …], "type": "room", "name": "optional"}, …], "edges": \\[\\[0, 1], …]}. "type"
+    is optional if there is only one node type. "edge_attr" is a list with one list of numbers per edge, if the network
+    reads edge features. The file holds one graph, or {"graphs": \\[graph, …]}.
 
     Example: neuraltrees predict neuraltrees-runs/synthetic-neural-tree-sage/model.safetensors scene.json
     """

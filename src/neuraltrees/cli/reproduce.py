@@ -1,4 +1,4 @@
-"""neuraltrees reproduce: the tables and figures of the paper and our own experiments, one command each."""
+"""neuraltrees reproduce: run the experiments behind the paper's tables and figures, and our own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
+from neuraltrees.cli.options import DataRoot, Device, Threads
 from neuraltrees.cli.terminal import errors, output, working
 from neuraltrees.errors import InputError
 from neuraltrees.files import make_folder
@@ -20,43 +21,47 @@ if TYPE_CHECKING:
     from neuraltrees.experiments.experiment import Experiment, Scale
     from neuraltrees.experiments.page import Block
 
-PIPED = 200  # columns of a table that goes to a file or another program
+PIPED = 200  # width in columns of tables written to a file or a pipe
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(help="An experiment, or all.", show_default=False)] = None,
-    list_all: Annotated[bool, typer.Option("--list", help="List the experiments and leave.")] = False,
-    runs: Annotated[int | None, typer.Option(min=1, help="Instead of the paper's number.", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of an experiment, or all.", show_default=False)] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="Number of runs, instead of the paper's.", show_default=False)
+    ] = None,
     epochs: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Instead of the paper's number; steps for expressivity and posterior-gap.",
+            help="Number of epochs, instead of the paper's; for expressivity and posterior-gap of gradient steps.",
             show_default=False,
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small version: minutes, not the paper's protocol.")] = False,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    out: Annotated[Path, typer.Option(help="Folder for results and figures; made if missing.")] = Path(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small version that takes minutes; not the paper's protocol.")
+    ] = False,
+    device: Device = "cpu",
+    out: Annotated[Path, typer.Option(help="Folder for results and figures; created if missing.")] = Path(
         "neuraltrees-results"
     ),
-    data_root: Annotated[Path | None, typer.Option(help="The folder of the datasets.", show_default=False)] = None,
-    threads: Annotated[int, typer.Option(min=1, help="CPU threads.")] = 1,
-    workers: Annotated[int, typer.Option(min=1, help="Processes for searches over hyper-parameters.")] = 1,
+    data_root: DataRoot = None,
+    threads: Threads = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes for tuning hyper-parameters.")] = 1,
     summary: Annotated[
         Path | None,
         typer.Option(
             metavar="DOCS",
-            help="Write DOCS/results.md and its figures from the JSON files in DOCS/results, and leave.",
+            help="Write DOCS/results.md and its figures from the JSON files in DOCS/results, and exit.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Repeat a table or a figure of the paper.
+    """Run the experiment behind a table or a figure of the paper.
 
     Every experiment writes a JSON file with all its runs, a figure (SVG and PNG) and a page in Markdown. Finished
-    trainings are saved in the JSON file; rerun the same command to continue. The small version has a folder of its own
-    in there, quick.
+    trainings are saved in the JSON file; rerun the same command to continue. With --quick the files go to the subfolder
+    quick of the output folder.
 
     Example: neuraltrees reproduce table1 --quick
     """
@@ -84,13 +89,13 @@ def reproduce(
 
 
 def _chosen(name: str, experiments: dict[str, Experiment]) -> Sequence[Experiment]:
-    """One experiment, or all that are not very large."""
+    """One experiment, or all except the very large ones."""
     if name in experiments:
         return [experiments[name]]
     if name != "all":
         raise InputError(f"Expected an experiment out of {', '.join(experiments)} or all; got {name!r}.")
     large = [each.name for each in experiments.values() if each.large]
-    line = f"Left out, as they take very long: {', '.join(large)}. Run them by name."
+    line = f"Skipped, because they take very long: {', '.join(large)}. Run them by name."
     errors.print(line, highlight=False, soft_wrap=True)
     return [each for each in experiments.values() if not each.large]
 
@@ -107,12 +112,12 @@ def _list(experiments: Iterable[Experiment]) -> None:
 def _run(experiment: Experiment, scale: Scale, folder: Path) -> None:
     from neuraltrees.experiments.page import Heading, write_page
 
-    def tell(line: str) -> None:
+    def log(line: str) -> None:
         errors.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
 
     start = time.perf_counter()
     output.print(f"{experiment.name}: {experiment.what}", style="bold", highlight=False)
-    results = experiment.measure(scale, folder / f"{experiment.name}.json", tell)
+    results = experiment.measure(scale, folder / f"{experiment.name}.json", log)
     blocks = experiment.show(results, folder)
     note = "Quick version: not the paper's protocol." if scale.quick else ""
     about = f"{experiment.what}. {note}".strip()
@@ -124,7 +129,7 @@ def _run(experiment: Experiment, scale: Scale, folder: Path) -> None:
 
 
 def _show(blocks: Iterable[Block]) -> None:
-    """Tables and texts; figures are in the folder."""
+    """Prints tables and texts; figures are in the folder."""
     from neuraltrees.experiments.page import Table
 
     for block in blocks:
@@ -140,7 +145,7 @@ def _show(blocks: Iterable[Block]) -> None:
 
 
 def _wide() -> Console:
-    """The terminal; a file or a pipe has room for every table."""
+    """The terminal, or for a file or a pipe a console wide enough for every table."""
     return output if output.is_terminal else Console(width=PIPED)
 
 

@@ -1,4 +1,4 @@
-"""What the commands show: results on standard output, progress and errors on standard error."""
+"""Terminal output of the commands: results on standard output, progress and errors on standard error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from neuraltrees.decomposition.decompose import Progress as Report
+from neuraltrees.decomposition.decompose import ProgressCallback
 
 output = Console()
 errors = Console(stderr=True)
@@ -23,7 +23,7 @@ Value = str | int | float | bool | list[int] | None
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A spinner with the time, while the core works; nothing is left of it afterwards."""
+    """A spinner with the elapsed time, removed at the end."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         progress.add_task(what, total=None)
@@ -32,9 +32,9 @@ def working(what: str) -> Iterator[None]:
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
-    """Tells whether Ctrl-C was pressed, so that work can stop where it may; a second one stops at once."""
+    """Yields a function that says whether Ctrl-C was pressed, for a clean stop; a second Ctrl-C stops at once."""
     pressed = threading.Event()
-    if threading.current_thread() is not threading.main_thread():  # others get no signals
+    if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
         yield pressed.is_set
         return
     before = signal.getsignal(signal.SIGINT)
@@ -52,8 +52,8 @@ def interrupts() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def searching(what: str, seconds: float) -> Iterator[Report]:
-    """A bar over the time limit, with the bounds as the search reports them."""
+def searching(what: str, seconds: float) -> Iterator[ProgressCallback]:
+    """A progress bar over the time limit, with the bounds that the search reports."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[bounds]}"))
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task(what, total=seconds, bounds="")

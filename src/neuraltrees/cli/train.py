@@ -1,4 +1,4 @@
-"""neuraltrees train: a dataset and a network → trained runs, kept in a folder."""
+"""neuraltrees train: train runs of a network on a dataset and save them in a folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from neuraltrees.cli.options import with_options
+from neuraltrees.cli.options import AsJson, Threads, with_options
 from neuraltrees.cli.terminal import errors, interrupts, output, working
 from neuraltrees.datasets import DataSpec
 from neuraltrees.errors import InputError, MissingExtraError, NeuralTreesError
@@ -31,19 +31,24 @@ if TYPE_CHECKING:
 
 @with_options(TrainConfig, {"Data and runs": DataSpec, "Network": NetworkSpec, "Training": TrainingSpec})
 def train(
-    config: Annotated[Path | None, typer.Option(help="YAML file of the values below.", show_default=False)] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for what comes out.", show_default=False)] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a training in that folder stopped.")] = False,
-    checkpoint_every: Annotated[float, typer.Option(help="Seconds between two checkpoints.")] = 20.0,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write curves for TensorBoard as well.")] = False,
-    threads: Annotated[int, typer.Option(min=1, help="CPU threads; one is quickest for few runs of small graphs.")] = 1,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="YAML file with values of the options below.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for results; by default neuraltrees-runs/DATASET-MODEL-CONV.", show_default=False),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the training in that folder.")] = False,
+    checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = 20.0,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write curves for TensorBoard.")] = False,
+    threads: Threads = 1,
+    json: AsJson = False,
     **values: Any,
 ) -> None:
-    """Train R runs of a network at once and keep the best epoch of each.
+    """Train several runs of a network at once and keep the best epoch of each.
 
-    Values that are not given are the paper's for this dataset and network. The folder holds the configuration, the
-    checkpoint, the result with all curves, and the best network for `neuraltrees predict`.
+    Options that are not given have the paper's values for the dataset and the network. The output folder holds the
+    configuration, the checkpoint, the results with learning curves, and the best network for `neuraltrees predict`.
 
     Example: neuraltrees train --dataset synthetic --conv sage --runs 3
     """
@@ -54,7 +59,7 @@ def train(
     if not resume and files.checkpoint.exists():
         raise InputError(
             f"Expected a folder without a training; got {folder}, which has one. "
-            f"Add --resume to go on with it, or choose another --out."
+            f"Add --resume to continue it, or choose another --out."
         )
     with working("loading"):
         import torch
@@ -79,7 +84,7 @@ def train(
 
 
 class RunFolder:
-    """The files of a training."""
+    """Paths of the files of a training."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -101,7 +106,7 @@ def _prepare(config: TrainConfig, problem: Problem, files: RunFolder, resume: bo
     if goes_on:
         trainer.restore(checkpoint.load())
     elif resume:
-        errors.print(f"No checkpoint in {files.folder}: starting at the beginning.", highlight=False, soft_wrap=True)
+        errors.print(f"No checkpoint in {files.folder}: starting from scratch.", highlight=False, soft_wrap=True)
     make_folder(files.folder)
     if not goes_on:
         import yaml
@@ -141,7 +146,7 @@ def _train(trainer: Trainer, save: Any, checkpoint_every: float, board: Path | N
                 last = time.monotonic()
             if interrupted():
                 save()
-                errors.print(f"Epoch {epoch.number} is kept: --resume goes on from there.", highlight=False)
+                errors.print(f"Saved at epoch {epoch.number}; continue with --resume.", highlight=False)
                 raise KeyboardInterrupt
 
         trainer.train(on_epoch)
@@ -182,7 +187,7 @@ def _keep_result(files: RunFolder, fitted: Fitted, result: dict[str, Any]) -> No
 
 
 def _report_divergence(fitted: Fitted, folder: Path) -> None:
-    """A line for every run that never had a finite validation metric; an error if there is no other."""
+    """Prints a line for every run that never had a finite validation metric; raises an error if all diverged."""
     diverged = (fitted.best_epoch == 0).nonzero().flatten().tolist()
     if len(diverged) == len(fitted.best_epoch):
         raise NeuralTreesError(
@@ -210,7 +215,7 @@ def _json(content: dict[str, Any]) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has neither NaN nor infinity: an epoch that a run did not reach is null."""
+    """The value with NaN and infinity replaced by None, since JSON has neither."""
     match value:
         case float():
             return value if math.isfinite(value) else None
@@ -233,7 +238,7 @@ def _show(config: TrainConfig, fitted: Fitted, folder: Path) -> None:
     output.print(title, style="bold", highlight=False)
     output.print(table)
     kept = [name for name in ("result.json", "curves.svg", "model.safetensors") if (folder / name).exists()]
-    output.print(f"Kept in {folder}: {', '.join(kept)}", highlight=False, markup=False, soft_wrap=True)
+    output.print(f"Saved in {folder}: {', '.join(kept)}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _mean(values: Any, metric: Metric) -> str:
@@ -244,7 +249,7 @@ def _mean(values: Any, metric: Metric) -> str:
 
 
 def folder_name(*parts: str) -> str:
-    """A name for a folder; a place such as `mypackage.scenes:load` has characters that do not belong into one.
+    """A folder name without special characters, such as the colon of `mypackage.scenes:load`.
 
     >>> folder_name("mypackage.scenes:load", "gnn", "gcn")
     'mypackage.scenes-load-gnn-gcn'

@@ -1,4 +1,4 @@
-"""neuraltrees tune: a dataset and a network → its best hyper-parameters, by a grid search in two stages."""
+"""neuraltrees tune: tune the hyper-parameters of a network on a dataset, by a grid search in two stages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
+from neuraltrees.cli.options import DataRoot
 from neuraltrees.cli.terminal import errors, output, working
 from neuraltrees.errors import InputError, MissingExtraError
 from neuraltrees.files import make_folder, write_whole
@@ -25,52 +26,63 @@ if TYPE_CHECKING:
     from neuraltrees.tuning.trials import Trial, Tuned
 
 GRID = "Grid"
-SEVERAL = " Separated by commas; by default the paper's values."
+SEVERAL = ", separated by commas; by default the paper's."
 Numbers = list[str] | None
 
 
 def tune_command(
-    config: Annotated[Path | None, typer.Option(help="YAML file of all that is not tuned.", show_default=False)] = None,
-    dataset: Annotated[str | None, typer.Option(help="What to train on.", show_default=False)] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="YAML file with the options that are not tuned.", show_default=False)
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Name of a dataset, or your own MODULE:FUNCTION.", show_default=False)
+    ] = None,
     model: Annotated[str | None, typer.Option(help="neural-tree or gnn.", show_default=False)] = None,
-    conv: Annotated[str | None, typer.Option(help="gcn, sage, gat or gin.", show_default=False)] = None,
-    runs: Annotated[int | None, typer.Option(help="Runs of every trial, trained at once.", show_default=False)] = None,
-    seed: Annotated[int | None, typer.Option(help="Run r has the seed SEED + r.", show_default=False)] = None,
-    epochs: Annotated[int | None, typer.Option(help="Epochs of every trial.", show_default=False)] = None,
-    workers: Annotated[int, typer.Option(help="Processes to train in, of one thread each.")] = 1,
+    conv: Annotated[
+        str | None, typer.Option(help="gcn, sage, gat, gin, or your own MODULE:NAME.", show_default=False)
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="Independent runs per trial, trained at once.", show_default=False)
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Run r has the seed SEED + r, for its split, weights and dropout.", show_default=False),
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="Epochs per trial.", show_default=False)] = None,
+    workers: Annotated[int, typer.Option(help="Number of processes, of one thread each.")] = 1,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.", show_default=False)] = None,
     out: Annotated[Path, typer.Option(help="Folder for the trials and the results.")] = Path("neuraltrees-tuning"),
-    data_root: Annotated[Path | None, typer.Option(help="The folder of the datasets.", show_default=False)] = None,
+    data_root: DataRoot = None,
     layers: Annotated[
-        Numbers, typer.Option(help="Rounds of messages." + SEVERAL, metavar="N,N,…", rich_help_panel=GRID)
+        Numbers, typer.Option(help="Numbers of rounds of messages" + SEVERAL, metavar="N,N,…", rich_help_panel=GRID)
     ] = None,
     hidden: Annotated[
-        Numbers, typer.Option(help="Sizes of the states." + SEVERAL, metavar="N,N,…", rich_help_panel=GRID)
+        Numbers, typer.Option(help="Sizes of the states" + SEVERAL, metavar="N,N,…", rich_help_panel=GRID)
     ] = None,
-    lr: Annotated[
-        Numbers, typer.Option(help="Learning rates." + SEVERAL, metavar="X,X,…", rich_help_panel=GRID)
-    ] = None,
+    lr: Annotated[Numbers, typer.Option(help="Learning rates" + SEVERAL, metavar="X,X,…", rich_help_panel=GRID)] = None,
     dropout: Annotated[
-        Numbers, typer.Option(help="Dropout rates." + SEVERAL, metavar="X,X,…", rich_help_panel=GRID)
+        Numbers, typer.Option(help="Dropout rates" + SEVERAL, metavar="X,X,…", rich_help_panel=GRID)
     ] = None,
     weight_decay: Annotated[
-        Numbers, typer.Option(help="L2 regularisation." + SEVERAL, metavar="X,X,…", rich_help_panel=GRID)
+        Numbers, typer.Option(help="Weight decays" + SEVERAL, metavar="X,X,…", rich_help_panel=GRID)
     ] = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            help="Another hyper-parameter to tune in the first stage, such as heads=2,4; may be repeated.",
+            help="Another hyper-parameter to tune in the first stage, such as heads=2,4; repeat for several.",
             metavar="NAME=X,X,…",
             rich_help_panel=GRID,
         ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Run the trials that the folder does not have yet.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the tuning in that folder: run the missing trials.")
+    ] = False,
 ) -> None:
-    """Find the hyper-parameters of the best mean validation metric, as the paper does.
+    """Find the hyper-parameters with the best mean validation metric, as in the paper.
 
-    The first stage tries all rounds, sizes and learning rates with the lowest dropout and regularisation; the second
-    tries all dropouts and regularisations with the best of these. Finished trials are saved in the folder; rerun the
-    same command with --resume to continue.
+    The first stage tries all numbers of rounds, sizes and learning rates with the lowest dropout and weight decay; the
+    second tries all dropout rates and weight decays with the best point of the first. Finished trials are saved in the
+    output folder; rerun the same command with --resume to continue.
 
     Example: neuraltrees tune --dataset synthetic --conv sage --layers 2,3,4 --hidden 32,64 --workers 4
     """
@@ -83,7 +95,7 @@ def tune_command(
     given |= dict(_named_values(text) for text in vary or [])
     if not resume and (out / "tuning.json").exists():
         raise InputError(
-            f"Expected a folder without trials; got {out}, which has some. Add --resume to run those that are missing, "
+            f"Expected a folder without trials; got {out}, which has some. Add --resume to run the missing ones, "
             f"or choose another --out."
         )
     overrides = {"dataset": dataset, "model": model, "conv": conv, "runs": runs, "seed": seed, "epochs": epochs}
@@ -121,7 +133,7 @@ def _numbers(name: str, given: Sequence[str], kind: type[int] | type[float]) -> 
         return [kind(part) for text in given for part in text.replace(",", " ").split()]
     except ValueError:
         flag, what = f"--{name.replace('_', '-')}", "whole numbers" if kind is int else "numbers"
-        raise InputError(f"Expected {flag} as {what} with commas between; got {' '.join(given)!r}.") from None
+        raise InputError(f"Expected {flag} as {what} separated by commas; got {' '.join(given)!r}.") from None
 
 
 def _named_values(text: str) -> tuple[str, list[Any]]:
@@ -136,7 +148,7 @@ def _named_values(text: str) -> tuple[str, list[Any]]:
 def _settings(
     out: Path, config: Path | None, overrides: dict[str, Any], given: dict[str, Any], resume: bool
 ) -> tuple[TrainConfig, Grid]:
-    """The fixed settings and the grid; what is not given again when resuming is as it was."""
+    """The fixed settings and the grid; when resuming, what is not given is read from the folder."""
     from neuraltrees.training.config import load_config
     from neuraltrees.tuning.grid import PAPER_GRID
 
@@ -176,7 +188,7 @@ def _progress(total: int, metric: Metric) -> Iterator[OnTrial]:
 
 
 def _draw(tuned: Tuned, path: Path) -> str:
-    """Where the figure is, or why there is none."""
+    """The path of the figure, or why it was not drawn."""
     try:
         from neuraltrees.plots.tuning import tune_figure
     except MissingExtraError as error:
@@ -215,7 +227,7 @@ def _show(tuned: Tuned, metric: Metric, settings: TrainConfig, out: Path, figure
         "figure": figure,
         "to train it": f"neuraltrees train --config {shlex.quote(str(out / 'best.yaml'))}",
     }.items():
-        output.print(Text(f"{name:<13}", style="dim") + Text(str(value)), soft_wrap=True)  # a path stays in one piece
+        output.print(Text(f"{name:<13}", style="dim") + Text(str(value)), soft_wrap=True)  # do not break paths
 
 
 def _mean(trial: Trial, metric: Metric) -> str:

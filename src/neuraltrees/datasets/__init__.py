@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from neuraltrees.datasets.stanford import StanfordSceneGraphs as StanfordSceneGraphs
     from neuraltrees.datasets.synthetic import SyntheticScenes as SyntheticScenes
 
-# The names of the datasets are known before torch is imported, so that a command explains itself at once.
+# Importing this package does not import torch, so that `--help` is quick.
 _LAZY = {
     "CitationNetwork": "neuraltrees.datasets.citation",
     "Split": "neuraltrees.data.splits",

@@ -1,4 +1,4 @@
-"""The built-in datasets, through the same door as everybody's."""
+"""Registers the built-in datasets, in the same way as any other dataset."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from neuraltrees.datasets.registry import register_dataset
 
-# Hidden size, rounds, L2 regularisation and learning rate as tuned in the paper for scene graphs.
+# Hidden size, rounds, weight decay (L2) and learning rate, as tuned in the paper for scene graphs.
 _SCENE_GRAPHS: dict[tuple[str, str], tuple[int, int, float, float]] = {
     ("gnn", "gcn"): (64, 3, 0.0, 0.01),
     ("gnn", "sage"): (128, 3, 1e-3, 0.005),
@@ -20,7 +20,7 @@ _SCENE_GRAPHS: dict[tuple[str, str], tuple[int, int, float, float]] = {
 
 
 def citation_preset(model: str, conv: str) -> dict[str, Any]:
-    """As in the papers of GCN and GAT.
+    """The hyper-parameters of the GCN and GAT papers.
 
     >>> citation_preset("gnn", "gat")["heads"]
     8
@@ -31,22 +31,22 @@ def citation_preset(model: str, conv: str) -> dict[str, Any]:
 
 
 def scene_graph_preset(model: str, conv: str) -> dict[str, Any]:
-    """As in the paper."""
+    """The hyper-parameters of the paper."""
     values = _SCENE_GRAPHS.get((model, conv), (128, 4, 1e-3, 0.005))
     found: dict[str, Any] = dict(zip(("hidden", "layers", "weight_decay", "lr"), values, strict=True))
-    found |= {"epochs": 1000, "every_class": False}  # some labels are too rare for every split to train on them
+    found |= {"epochs": 1000, "every_class": False}  # some labels are too rare to be in every training set
     if conv == "gin":
-        found["divisions"] = 8  # its batch norm learns the batches by heart if they stay the same
+        found["divisions"] = 8  # with fixed batches, its batch normalisation overfits to them
     return found
 
 
 def generated_preset(model: str, conv: str) -> dict[str, Any]:
-    """As for scene graphs, with fewer epochs and features of a common scale."""
+    """As for scene graphs, with fewer epochs and standardised features."""
     return scene_graph_preset(model, conv) | {"epochs": 200, "standardise": True, "log_sizes": True}
 
 
 LOADERS = "neuraltrees.datasets.loaders"
-register_dataset("synthetic", f"{LOADERS}:load_synthetic", "generated scenes of known posterior", generated_preset)
+register_dataset("synthetic", f"{LOADERS}:load_synthetic", "generated scenes with a known posterior", generated_preset)
 register_dataset("stanford3dsg", f"{LOADERS}:load_stanford", "482 scene graphs of the paper", scene_graph_preset)
 for _name in ("cora", "citeseer", "pubmed"):
     register_dataset(_name, f"{LOADERS}:load_citation", "a citation network", citation_preset)

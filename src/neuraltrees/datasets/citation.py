@@ -18,7 +18,7 @@ from neuraltrees.files import PathLike
 
 Name: TypeAlias = Literal["Cora", "CiteSeer", "PubMed"]
 
-# SHA-256 of the raw files. They are pickles that PyG reads as they come, so no others are let through.
+# SHA-256 of the raw files. They are pickles, which PyG loads without restrictions, so files that differ are rejected.
 CHECKSUMS: dict[str, dict[str, str]] = {
     "Cora": {
         "x": "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
@@ -60,12 +60,12 @@ class CitationNetwork(InMemoryDataset):  # type: ignore[misc]
     row-normalised and sparse: most of their 500 to 3,703 columns are zero. Nothing is written into the data root,
     unless a raw file is missing and has to be downloaded.
 
-    Shapes: x :math:`(n, F)` in compressed rows, y :math:`(n)`, edge_index :math:`(2, m)`
+    Shapes: x :math:`(n, F)` as a sparse CSR tensor, y :math:`(n)`, edge_index :math:`(2, m)`
 
     Args:
         name: `Cora`, `CiteSeer` or `PubMed`, in any case.
         root: the data root; see `find_data_root`.
-        transform: applied whenever the graph is taken. To build the H-tree once: `attach_htree(dataset[0])`.
+        transform: applied on every access to the graph. To build the H-tree once: `attach_htree(dataset[0])`.
 
     >>> CitationNetwork.names
     ('Cora', 'CiteSeer', 'PubMed')
@@ -88,7 +88,7 @@ class CitationNetwork(InMemoryDataset):  # type: ignore[misc]
         paths = [file.find(root) for file in files]
         for file, path in zip(files, paths, strict=True):
             file.check(path)
-        with warnings.catch_warnings():  # PyG adds a filter of its own, and old pickles warn about themselves
+        with warnings.catch_warnings():  # PyG changes the warning filters, and loading old pickles warns
             warnings.simplefilter("ignore")
             data = read_planetoid_data(str(paths[0].parent), self.name)
         data.x = row_normalised(data.x)
@@ -99,7 +99,7 @@ class CitationNetwork(InMemoryDataset):  # type: ignore[misc]
 
 
 def raw_files(name: Name | str) -> list[PublicFile]:
-    """The eight files that a network is published in, in one folder."""
+    """The eight published files of a citation network, in one folder."""
     return [
         PublicFile(f"planetoid/{name}/raw/{file}", f"{Planetoid.url}/{file}", checksum)
         for part, checksum in CHECKSUMS[name].items()
@@ -108,7 +108,7 @@ def raw_files(name: Name | str) -> list[PublicFile]:
 
 
 def row_normalised(x: Tensor) -> Tensor:
-    """Features divided by the sum of their row, in compressed sparse rows; a row of zeros stays one.
+    """Features divided by the sum of their row, as a sparse CSR tensor; rows of zeros stay zero.
 
     Shapes: x :math:`(n, F)`, not negative → :math:`(n, F)`, sparse
 
@@ -117,6 +117,6 @@ def row_normalised(x: Tensor) -> Tensor:
     """
     total = x.sum(1, keepdim=True)
     scaled = x / torch.where(total > 0, total, 1)
-    with warnings.catch_warnings():  # "CSR support is in beta state", once a process
+    with warnings.catch_warnings():  # "CSR support is in beta state", once per process
         warnings.simplefilter("ignore", UserWarning)
         return scaled.to_sparse_csr()

@@ -1,4 +1,4 @@
-"""From options to tasks: the built-in datasets."""
+"""Loaders of the built-in datasets: options → task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = (3, 4, 5)  # the columns of a scene graph's features that hold the size 
 
 
 def load_citation(spec: DataSpec) -> Task:
-    """Cora, CiteSeer or PubMed: papers and their fields."""
+    """Cora, CiteSeer or PubMed: classify papers by their field."""
     (graph,) = CitationNetwork(spec.dataset, spec.data_root)
     names = tuple(f"class {label}" for label in range(int(graph.y.max()) + 1))
     splitter = partial(_citation_split, graph.y, spec.train_per_class)
@@ -26,14 +26,14 @@ def load_citation(spec: DataSpec) -> Task:
 
 
 def load_stanford(spec: DataSpec) -> Task:
-    """The scene graphs of the paper; single nodes train."""
+    """The scene graphs of the paper; nodes are split at random."""
     scenes = StanfordSceneGraphs(spec.data_root, spec.edges)
     splitter = partial(_node_split, len(scenes.y), spec.train_share)
     return _scenes(Task(list(scenes), scenes.labels, spec.max_treewidth, spec.seed, splitter=splitter), spec)
 
 
 def load_synthetic(spec: DataSpec) -> Task:
-    """Generated scenes; whole scenes train."""
+    """Generated scenes; whole scenes are split at random."""
     scenes = SyntheticScenes(spec.scenes, spec.coupling, spec.seed)
     sizes = [scene.num_nodes for scene in scenes]
     splitter = partial(_graph_split, sizes, spec.train_share)

@@ -1,4 +1,4 @@
-"""Pickles from others: read without running anything that is in them."""
+"""Untrusted pickles, loaded without running any code in them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, read_whole
 
-# What NumPy asks for to make an array again, up to protocol 4 and from 5 on.
+# The functions that NumPy's pickles call to rebuild an array: up to protocol 4, and from protocol 5 on.
 _RECONSTRUCT, _FROM_BUFFER = (np.zeros(1).__reduce_ex__(protocol)[0] for protocol in (4, 5))
 
-_ADMITTED: dict[tuple[str, str], Any] = {
+_ALLOWED: dict[tuple[str, str], Any] = {
     ("numpy.core.multiarray", "_reconstruct"): _RECONSTRUCT,  # NumPy 1
     ("numpy._core.multiarray", "_reconstruct"): _RECONSTRUCT,
     ("numpy.core.numeric", "_frombuffer"): _FROM_BUFFER,  # NumPy 1
@@ -27,15 +27,15 @@ _ADMITTED: dict[tuple[str, str], Any] = {
 class _ArrayUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         try:
-            return _ADMITTED[module, name]
+            return _ALLOWED[module, name]
         except KeyError:
             raise pickle.UnpicklingError(
-                f"it asks for {module}.{name}, and a pickle that may ask for anything can run any code"
+                f"it imports {module}.{name}, and a pickle that may import anything can run any code"
             ) from None
 
 
 def load_arrays(path: PathLike) -> Any:
-    """What a pickle holds, if that is made of Python's plain containers, numbers and texts, and of NumPy arrays.
+    """The content of a pickle, if it consists of built-in containers, numbers, strings and NumPy arrays.
 
     Anything else raises `InputError` before it is imported or called.
 
@@ -52,5 +52,5 @@ def load_arrays(path: PathLike) -> Any:
     except Exception as error:  # a broken pickle may raise anything
         raise InputError(
             f"Expected {path} to be a pickle of NumPy arrays and nothing else; got one that cannot be read: {error}. "
-            f"Nothing in it was run. Fetch the file again from a source you trust."
+            f"Nothing in it was run. Download the file again from a source you trust."
         ) from error

@@ -1,4 +1,4 @@
-"""Datasets by name: built in, registered, from an entry point, or a function of one's own by its place."""
+"""Datasets by name: built-in, registered, from an entry point, or your own function as MODULE:FUNCTION."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from neuraltrees.options import find_place
 if TYPE_CHECKING:
     from neuraltrees.data.task import Task
 
-GROUP = "neuraltrees.datasets"  # of entry points
+GROUP = "neuraltrees.datasets"  # group of the entry points
 
 Load: TypeAlias = "Callable[[DataSpec], Task] | Callable[[], Task]"
 Preset: TypeAlias = Callable[[str, str], Mapping[str, Any]]
 
 
 def no_preset(model: str, conv: str) -> Mapping[str, Any]:
-    """No defaults of its own."""
+    """The preset of a dataset without defaults of its own."""
     return {}
 
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """A dataset that commands know by name.
+    """A registered dataset.
 
     Args:
-        name: what `--dataset` takes.
-        load: a function of the options, or of nothing, that returns a `Task`; or the place of one.
+        name: the value of `--dataset`.
+        load: a function of the options (`DataSpec`), or without arguments, that returns a `Task`; or its MODULE:NAME.
         what: a line of help.
-        preset: default values of other options for a model and a convolution.
+        preset: function of model and convolution that returns default values of other options.
     """
 
     name: str
@@ -51,14 +51,14 @@ def register_dataset(name: str, load: Load | str, what: str = "", preset: Preset
     """Makes a dataset known by name in this process.
 
     The command line knows it by name if an entry point of the group `neuraltrees.datasets` names its `load`; and any
-    function by its place, `--dataset mypackage.scenes:load`.
+    function by MODULE:FUNCTION, `--dataset mypackage.scenes:load`.
 
     Args:
         name: what to call it.
-        load: a function that returns a `Task`, or its place. It gets the options (`DataSpec`) if it takes one argument
-            without a default.
+        load: a function that returns a `Task`, or its MODULE:FUNCTION. It gets the options (`DataSpec`) if it takes one
+            argument without a default.
         what: a line of help.
-        preset: default values of other options for a model and a convolution.
+        preset: function of model and convolution that returns default values of other options.
 
     >>> register_dataset("mine", "mypackage.scenes:load").name
     'mine'
@@ -74,12 +74,12 @@ def register_dataset(name: str, load: Load | str, what: str = "", preset: Preset
 
 
 def dataset_names() -> list[str]:
-    """All datasets that have a name."""
+    """The names of all registered datasets, including those of entry points."""
     return [*_REGISTERED, *(point.name for point in entry_points(group=GROUP) if point.name not in _REGISTERED)]
 
 
 def find_dataset(name: str) -> DatasetEntry:
-    """The dataset of a name or place; it is not loaded yet."""
+    """The entry of a dataset by its name or MODULE:FUNCTION, without loading it."""
     if name in _REGISTERED:
         return _REGISTERED[name]
     if ":" in name:
@@ -93,7 +93,7 @@ def find_dataset(name: str) -> DatasetEntry:
 
 
 def load_task(spec: DataSpec) -> Task:
-    """Loads the dataset of the options, with the split, scaling and treewidth that they ask for."""
+    """Loads the dataset that the options name, with their split, scaling and treewidth bound."""
     from functools import partial
 
     from neuraltrees.data.task import Task

@@ -1,4 +1,4 @@
-"""The data root: where public datasets lie, and how a missing file gets there."""
+"""The data root: the folder of the public datasets, to which missing files are downloaded."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, write_whole
 
 VARIABLE = "NEURALTREES_DATA"
-TIMEOUT = 60.0  # seconds without an answer
+CHOOSE = f"Set --data-root (in Python: root) or the environment variable {VARIABLE} to a folder."
+TIMEOUT = 60.0  # seconds without a response
 
 
 def find_data_root(explicit: PathLike | None = None) -> Path:
-    """The folder of the datasets: the one given, else `NEURALTREES_DATA`, else `~/.cache/neuraltrees`.
+    """The folder of the datasets: `explicit` if given, else `NEURALTREES_DATA`, else `~/.cache/neuraltrees`.
 
     >>> find_data_root("/data").as_posix()
     '/data'
@@ -25,7 +26,7 @@ def find_data_root(explicit: PathLike | None = None) -> Path:
     given = os.fspath(explicit) if explicit is not None else os.environ.get(VARIABLE)
     root = Path(given).expanduser() if given else Path.home() / ".cache" / "neuraltrees"
     if root.exists() and not root.is_dir():
-        raise InputError(f"Expected the data root to be a folder; got the file {root}. Set {VARIABLE} or pass root.")
+        raise InputError(f"Expected the data root to be a folder; got the file {root}. {CHOOSE}")
     return root
 
 
@@ -34,9 +35,9 @@ class PublicFile:
     """A file of a public dataset.
 
     Args:
-        path: its place under the data root.
-        url: where its publisher offers it.
-        sha256: what its content must hash to.
+        path: its path relative to the data root.
+        url: its address at the publisher's.
+        sha256: hash of its content.
     """
 
     path: str
@@ -44,18 +45,21 @@ class PublicFile:
     sha256: str
 
     def find(self, root: PathLike | None = None) -> Path:
-        """The file under the data root; a missing one is downloaded, checked and put there."""
+        """The path of the file under the data root; a missing file is downloaded and checked."""
         path = find_data_root(root) / self.path
         if not path.is_file():
             self._download(path)
         return path
 
     def check(self, path: Path) -> None:
-        """Raises `InputError` if the file is not the published one."""
+        """Raises `InputError` if the content differs from the published file."""
         self._check(path.read_bytes(), f"{path}", "Delete it, and it is downloaded again.")
 
     def _download(self, path: Path) -> None:
-        advice = f"Put the file there by hand, or name the folder that has {self.path} by {VARIABLE} or root."
+        advice = (
+            f"Put the file there by hand, or set --data-root (in Python: root) or the environment variable {VARIABLE} "
+            f"to a folder that has {self.path}."
+        )
         try:
             with urlopen(self.url, timeout=TIMEOUT) as answer:
                 content = answer.read()

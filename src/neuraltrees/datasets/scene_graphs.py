@@ -10,7 +10,7 @@ _SIZE_WEIGHTS = (4, 6, 8, 9, 10, 10, 9, 8, 6, 4, 3, 2, 1)
 _KEPT = 0.8
 
 
-def draw_graphs(uniform: Tensor) -> tuple[Tensor, Tensor]:
+def sample_graphs(uniform: Tensor) -> tuple[Tensor, Tensor]:
     """Which nodes the scenes have, and which of them are adjacent; node 0 is the room, adjacent to all objects.
 
     Args:
@@ -19,7 +19,7 @@ def draw_graphs(uniform: Tensor) -> tuple[Tensor, Tensor]:
 
     Shapes: :math:`(S, 15, 3)` → :math:`(S, 15)` and :math:`(S, 15, 15)`
 
-    >>> node, adjacent = draw_graphs(torch.zeros(1, 15, 3))
+    >>> node, adjacent = sample_graphs(torch.zeros(1, 15, 3))
     >>> node.sum().item(), adjacent.nonzero()[:, 1:].tolist()
     (3, [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]])
     """

@@ -1,4 +1,4 @@
-"""The Markov network behind `SyntheticScenes`: which labels go together, and how large and how high things are."""
+"""The Markov network of `SyntheticScenes`: which labels occur together, and the bounding boxes of each label."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from neuraltrees.errors import InputError
 # The posterior multiplies exp(coupling * affinity) over up to 25 edges: beyond 14 the smallest product could underflow.
 MAX_COUPLING = 10.0
 
-# What stands together. Every room has three such corners, its own one first: were some rooms to have more of them,
-# they would take over as the coupling grows.
+# Corners: groups of objects that stand together. Every room has three corners, the most typical one first. All rooms
+# have equally many, because rooms with more corners would become more probable as the coupling grows.
 _CORNERS = """
 wash: sink toilet bottle; cook: oven refrigerator microwave; prepare: sink knife bowl; breakfast: toaster apple orange
 dine: chair dining_table wine_glass; serve: bottle cup bowl; desk: chair laptop keyboard; read: book cup cell_phone
@@ -36,7 +36,7 @@ playroom: 5 4.4 4.0 2.6 play lounge read; staircase: 4 3.4 1.8 4.2 decorate trav
 closet: 5 1.9 1.5 2.4 dress ride read; gym: 4 6.2 5.0 3.0 train travel decorate; garage: 4 6.0 5.6 2.7 ride cook travel
 """
 _CORNER_WEIGHTS = (5.0, 4.0, 3.0)
-_RARE_WEIGHT = 0.15  # of every object anywhere
+_RARE_WEIGHT = 0.15  # weight of every object in every room, added to that of the corners
 _FAMILIAR, _STRANGE = 0.8, -0.4  # the affinity of two labels that share a corner, and of two that do not
 
 # name: length, width, height, height of the centroid above the floor, spread around the middle of the room, in metres
@@ -68,15 +68,15 @@ class BoxModel:
     Shapes: mean and std :math:`(C, 6)`
 
     >>> box = BoxModel(torch.zeros(1, 6), torch.ones(1, 6))
-    >>> box.draw(torch.tensor([0]), torch.zeros(1, 6)).tolist()
+    >>> box.sample(torch.tensor([0]), torch.zeros(1, 6)).tolist()
     [[0.0, 0.0, 0.0, 1.0, 1.0, 1.0]]
     """
 
     mean: Tensor
     std: Tensor
 
-    def draw(self, y: Tensor, noise: Tensor) -> Tensor:
-        """Features of nodes with these labels, from standard normal noise.
+    def sample(self, y: Tensor, noise: Tensor) -> Tensor:
+        """Features of nodes with the given labels, from standard normal noise.
 
         Shapes: y :math:`(*)`, noise :math:`(*, 6)` → :math:`(*, 6)`
         """
@@ -95,18 +95,18 @@ class BoxModel:
 
 @dataclass(frozen=True, eq=False)
 class SceneModel:
-    r"""Labels of a room and its objects as a Markov network, and the bounding boxes that they give rise to.
+    r"""A Markov network of the labels of a room and its objects, and their bounding boxes given the labels.
 
     .. math:: p(r, o) \propto \pi(r) \prod_i \varphi(o_i \mid r) \exp\Bigl(c \sum_{i \sim j} A(o_i, o_j)\Bigr)
 
     Shapes: log_room :math:`(R)`, log_object :math:`(R, K)`, affinity :math:`(K, K)`
 
     Args:
-        log_room: :math:`\log \pi`, of every room label.
-        log_object: :math:`\log \varphi`, of every object label in every room.
-        affinity: :math:`A`, symmetric, between -1 and 1: how much two labels like to be neighbours.
-        coupling: :math:`c`, from 0, where objects are independent given the room.
-        room_box, object_box: the features of rooms and of objects.
+        log_room: :math:`\log \pi` of every room label.
+        log_object: :math:`\log \varphi` of every object label in every room.
+        affinity: :math:`A`, symmetric, between -1 and 1; neighbours tend to have labels of positive affinity.
+        coupling: the label coupling :math:`c`, from 0 (objects are independent given the room) to 10.
+        room_box, object_box: the distribution of the features of rooms and of objects.
 
     >>> model = SceneModel.default()
     >>> kitchen, oven, bed = ROOM_LABELS.index("kitchen"), OBJECT_LABELS.index("oven"), OBJECT_LABELS.index("bed")
@@ -126,10 +126,10 @@ class SceneModel:
             raise InputError(f"Expected a coupling between 0 and {MAX_COUPLING:g}; got {self.coupling!r}.")
         if not (self.affinity.equal(self.affinity.mT) and bool((self.affinity.abs() <= 1).all())):
             raise InputError(
-                "Expected a symmetric affinity between -1 and 1; got another. Use (A + A.mT) / 2, clamped."
+                "Expected a symmetric affinity between -1 and 1; got one that is not. Use (A + A.mT) / 2, clamped."
             )
 
-    def draw(self, y: Tensor, node_type: Tensor, noise: Tensor) -> Tensor:
+    def sample(self, y: Tensor, node_type: Tensor, noise: Tensor) -> Tensor:
         """Features of rooms (type 0) and objects (type 1) with these labels, from standard normal noise.
 
         Shapes: y and node_type :math:`(n)`, noise :math:`(n, 6)` → :math:`(n, 6)`
@@ -137,7 +137,7 @@ class SceneModel:
         x = torch.empty_like(noise)
         for kind, box in enumerate((self.room_box, self.object_box)):
             of_kind = node_type == kind
-            x[of_kind] = box.draw(y[of_kind], noise[of_kind])
+            x[of_kind] = box.sample(y[of_kind], noise[of_kind])
         return x
 
     def log_likelihood(self, x: Tensor, node_type: Tensor) -> Tensor:
@@ -153,7 +153,7 @@ class SceneModel:
 
     @classmethod
     def default(cls, coupling: float = 1.0) -> SceneModel:
-        """The 15 room and 35 object labels of the paper in plausible homes; its tables never change."""
+        """The 15 room and 35 object labels of the paper with plausible frequencies and sizes; its tables are fixed."""
         corners = {name: [OBJECT_LABELS.index(label) for label in row] for name, row in _rows(_CORNERS).items()}
         objects = _tensor([_rows(_OBJECTS)[label] for label in OBJECT_LABELS])
         rooms = _tensor([_rows(_ROOMS)[label][:4] for label in ROOM_LABELS])

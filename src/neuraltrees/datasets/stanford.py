@@ -41,19 +41,19 @@ _COLUMNS = ("x_list", "y_list", "edge_index_list", "room_mask_list", "object_mas
 
 
 class StanfordSceneGraphs(InMemoryDataset):  # type: ignore[misc]
-    """482 scene graphs of a room and its objects: name every room and object from its place and size.
+    """482 scene graphs of a room and its objects, whose labels are predicted from their bounding boxes.
 
-    Each `Data` has `x` (centroid and size of the bounding box), `y` (the number of the label among those of the node's
-    type), `node_type` (0 room, 1 object; the room is node 0) and `edge_index`. Nothing is written into the data root,
-    unless the file is missing and has to be downloaded. The data is licensed for non-commercial research.
+    Each `Data` has `x` (centroid and size of the bounding box), `y` (index of the label among those of the node type),
+    `node_type` (0 room, 1 object; the room is node 0) and `edge_index`. Nothing is written into the data root, unless
+    the file is missing and has to be downloaded. The data is licensed for non-commercial research.
 
     Shapes: x :math:`(n, 6)`, y and node_type :math:`(n)`, edge_index :math:`(2, m)`
 
     Args:
         root: the data root; see `find_data_root`.
-        edges: `symmetric`, both directions of every edge; or `stored`, as in the file, where objects point to their
-            room and no room to its objects.
-        transform: applied to a graph whenever it is taken. To build H-trees once: `attach_htrees(dataset)`.
+        edges: `symmetric`, both directions of every edge; or `stored`, as in the file, where edges between a room and
+            its objects only point to the room.
+        transform: applied to a graph on every access. To build H-trees once: `attach_htrees(dataset)`.
 
     >>> StanfordSceneGraphs.labels["room"][:3]
     ('bathroom', 'bedroom', 'corridor')
@@ -81,7 +81,8 @@ class StanfordSceneGraphs(InMemoryDataset):  # type: ignore[misc]
         }
         if found != SIZES:
             raise InputError(
-                f"Expected {path} to hold {_in_words(SIZES)}; got {_in_words(found)}. Fetch it again from {FILE.url}."
+                f"Expected {path} to hold {_in_words(SIZES)}; got {_in_words(found)}. "
+                f"Download it again from {FILE.url}."
             )
         self.data, self.slices = self.collate(scenes)
 
@@ -90,7 +91,7 @@ class StanfordSceneGraphs(InMemoryDataset):  # type: ignore[misc]
 
 
 def read_scene_graphs(path: PathLike, edges: Edges = "symmetric") -> list[Data]:
-    """The graphs of a file in the format of `Stanford3DSG.pkl`, whatever their number; see `StanfordSceneGraphs`."""
+    """Reads a file in the format of `Stanford3DSG.pkl`, of any number of graphs; see `StanfordSceneGraphs`."""
     if edges not in get_args(Edges):
         raise InputError(f"Expected edges out of {', '.join(get_args(Edges))}; got {edges!r}.")
     content = load_arrays(path)

@@ -1,4 +1,4 @@
-"""Generated scene graphs whose exact label posterior is known."""
+"""Generated scene graphs with a known label posterior."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data, InMemoryDataset
 
 from neuraltrees.checks import check_at_least, check_seed
-from neuraltrees.datasets.scene_graphs import MOST, draw_graphs
+from neuraltrees.datasets.scene_graphs import MOST, sample_graphs
 from neuraltrees.datasets.scene_labels import SceneLabels
 from neuraltrees.datasets.scene_model import SceneModel
 from neuraltrees.datasets.stanford import OBJECT_LABELS, ROOM_LABELS
@@ -21,19 +21,21 @@ _BLOCK = 1000  # scenes at once
 
 
 class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
-    """Scene graphs drawn from a known Markov network: what the best possible method would score can be computed.
+    """Scene graphs sampled from a known Markov network, so that the accuracy of an optimal method can be computed.
 
-    Looks like `StanfordSceneGraphs`: a room (node 0) is adjacent to its 2 to 14 objects, whose own edges form a
-    partial 2-tree; `x` has the centroid in the room's frame and the size of the bounding box in metres, `y` the label,
-    `node_type` 0 for rooms and 1 for objects. The model is `SceneModel.default(coupling)`; labels are drawn exactly.
+    The format is that of `StanfordSceneGraphs`: a room (node 0) is adjacent to its 2 to 14 objects; the edges among
+    objects form a partial 2-tree; `x` has the centroid relative to the room and the size of the bounding box in metres,
+    `y` the label, `node_type` 0 for rooms and 1 for objects. The model is `SceneModel.default(coupling)`; labels are
+    sampled exactly.
 
     Shapes: x :math:`(n, 6)`, y and node_type :math:`(n)`, edge_index :math:`(2, m)`
 
     Args:
-        num_scenes: how many; the first ones stay the same when more are made.
-        coupling: from 0, where objects are independent given the room, to 10; at 3 neighbours say much of each other.
+        num_scenes: number of scenes; the first n scenes do not depend on it.
+        coupling: label coupling, from 0 (objects are independent given the room) to 10; at 3 the labels of neighbours
+            depend strongly on each other.
         seed: the same seed gives the same scenes.
-        transform: applied to a graph whenever it is taken.
+        transform: applied to a graph on every access.
 
     >>> scenes = SyntheticScenes(100)
     >>> scenes
@@ -58,14 +60,14 @@ class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
         self.seed = check_seed(seed)
         self.model = SceneModel.default(coupling)
         self.coupling = float(coupling)
-        self.data, self.slices = self.collate(draw_scenes(self.model, num_scenes, self.seed))
+        self.data, self.slices = self.collate(sample_scenes(self.model, num_scenes, self.seed))
 
     def posterior(self, known: Tensor | None = None) -> Tensor:
         """Exact marginals :math:`p(y_v | X, y_{known})` of every node, given all features of its scene.
 
         The columns beyond the classes of a node's type are 0; the row of a known node is its one-hot label.
 
-        Shapes: known :math:`(n)` → :math:`(n, 35)`, over the nodes of all scenes one after another
+        Shapes: known :math:`(n)` → :math:`(n, 35)`, over the concatenated nodes of all scenes
 
         Args:
             known: mask of the nodes whose labels are given; none by default.
@@ -86,9 +88,9 @@ class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
         return result
 
     def optimum(self, nodes: Tensor, known: Tensor | None = None) -> float:
-        """Accuracy of the most probable labels on some nodes: the best that any method could do, on these very labels.
+        """Accuracy of the most probable labels on some nodes, which no method exceeds except by chance.
 
-        Shapes: nodes and known :math:`(n)`, over the nodes of all scenes one after another
+        Shapes: nodes and known :math:`(n)`, over the concatenated nodes of all scenes
 
         Args:
             nodes: mask of the nodes to score.
@@ -104,25 +106,25 @@ class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
         return f"{type(self).__name__}({len(self)}, coupling={self.coupling}, seed={self.seed})"
 
 
-def draw_scenes(model: SceneModel, num_scenes: int, seed: int) -> list[Data]:
-    """Draws the graph, then the labels, then the features of every scene; see `SyntheticScenes`.
+def sample_scenes(model: SceneModel, num_scenes: int, seed: int) -> list[Data]:
+    """Samples the graph, then the labels, then the features of every scene; see `SyntheticScenes`.
 
-    Every scene takes equally many numbers off one stream, whatever its size, and so does not depend on those after it.
+    Every scene uses the same number of random numbers, whatever its size, so it does not depend on the other scenes.
     """
     stream = np.random.Generator(np.random.Philox(seed))
     uniform = torch.from_numpy(stream.random((num_scenes, MOST + 1, 10)))
-    return [scene for block in torch.split(uniform, _BLOCK) for scene in _draw_block(model, block)]
+    return [scene for block in torch.split(uniform, _BLOCK) for scene in _sample_block(model, block)]
 
 
-def _draw_block(model: SceneModel, uniform: Tensor) -> list[Data]:
-    node, adjacent = draw_graphs(uniform[..., 1:4])
+def _sample_block(model: SceneModel, uniform: Tensor) -> list[Data]:
+    node, adjacent = sample_graphs(uniform[..., 1:4])
     owner, place = node.nonzero(as_tuple=True)
     scene, *ends = adjacent.nonzero(as_tuple=True)
     count, edges, node_type = node.sum(1), torch.stack(ends), (place > 0).long()
     union = edges + (count.cumsum(0) - count)[scene]
     y = SceneLabels.of(model, union, node_type, owner).sample(uniform[..., 0][node])
     noise = torch.special.ndtri(uniform[..., 4:][node].clamp(min=2**-54))
-    x = model.draw(y, node_type, noise).float()
+    x = model.sample(y, node_type, noise).float()
     nodes, sides = count.tolist(), scene.bincount(minlength=len(node)).tolist()
     parts = (*(torch.split(each, nodes) for each in (x, y, node_type)), torch.split(edges, sides, 1))
     return [Data(x=x, edge_index=e.contiguous(), y=y, node_type=kind) for x, y, kind, e in zip(*parts, strict=True)]

@@ -14,9 +14,9 @@ from neuraltrees.graph import Graph
 Method: TypeAlias = Literal["min_fill", "min_degree", "junction_tree", "exact", "best"]
 METHODS: tuple[str, ...] = get_args(Method)
 
-Progress: TypeAlias = Callable[[int, int], object]
+ProgressCallback: TypeAlias = Callable[[int, int], object]
 
-DEFAULT_SECONDS = {"exact": 60.0, "best": 10.0}  # of the methods that search
+DEFAULT_SECONDS = {"exact": 60.0, "best": 10.0}  # default time limits of the methods that search
 
 
 def decompose(
@@ -27,26 +27,27 @@ def decompose(
     restarts: int = 4,
     time_limit: float | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> TreeDecomposition:
     """A tree decomposition of every connected component; no bag is contained in another.
 
     - `min_fill`, `min_degree`: greedy elimination after safe reductions; stops early at the MMD+ lower bound.
     - `junction_tree`: the paper's appendix: a minimal triangulation (MCS-M), its maximal cliques, and a maximum
       spanning tree of their intersections.
-    - `exact`: proves the optimum where the time allows, else returns the best it found with its bounds.
-    - `best`: looks for a narrower one in the time it has, by random triangulations, recombining their parts, and
-      enumeration.
+    - `exact`: a decomposition of minimum width, with proof; at the time limit the narrowest one found, with a lower
+      bound.
+    - `best`: searches for a narrow decomposition until the time limit, by random triangulations, recombination of their
+      parts, and enumeration.
 
     Args:
         graph: the graph.
         method: one of the above.
-        seed: breaks ties; seed 0 prefers the lowest node number. The same seed gives the same result, except that a
-            time limit stops `exact` and `best` where the machine got to.
-        restarts: how often the greedy methods run at most; the narrowest result counts. The first run is the plain
-            rule, later ones break ties at random, and `min_fill` alternates with fill per neighbour.
+        seed: breaks ties; seed 0 prefers the lowest node number. The same seed gives the same result, unless `exact` or
+            `best` stops at its time limit.
+        restarts: maximum number of runs of the greedy methods; the narrowest result is returned. The first run follows
+            the plain rule, later ones break ties at random, and `min_fill` alternates with fill per neighbour.
         time_limit: seconds for `exact` (60 by default) and `best` (10 by default).
-        threads: threads over components; all processors by default.
+        threads: number of threads, over components; all processors by default.
         progress: called with (lower bound, width) several times a second during `exact` and `best`.
 
     >>> td = decompose(Graph([[0, 1, 2, 3], [1, 2, 3, 0]]))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Bags(Sequence[tuple[int, ...]]):
-    """The bags as sorted tuples, made when looked at: a million bags cost nothing until then."""
+    """The bags as sorted tuples, created on access."""
 
     def __init__(self, ptr: Int64, nodes: Int32) -> None:
         self._ptr = ptr
@@ -54,7 +54,7 @@ class Bags(Sequence[tuple[int, ...]]):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class TreeDecomposition:
-    """Bags of graph nodes joined to a tree, or to a forest with one tree a connected component.
+    """Bags of graph nodes joined to a tree, or to a forest with one tree per connected component.
 
     Every node and every edge of the graph is in a bag, and the bags that hold a node are connected. The width is the
     size of the largest bag minus one.
@@ -145,7 +145,7 @@ class TreeDecomposition:
         return td
 
     def was_made_for(self, graph: Graph) -> bool:
-        """Whether the library made it for this very graph; it needs no check then, since both never change."""
+        """Whether the library built it from this very `Graph` object; both are immutable, so it needs no check."""
         made_for: weakref.ref[Graph] | None = self.__dict__.get("_made_for")
         return made_for is not None and made_for() is graph
 
@@ -179,14 +179,14 @@ class TreeDecomposition:
         return cls._from_arrays(num_nodes, bag_ptr, bag_nodes, edges)
 
     def write_td(self, path: PathLike) -> None:
-        """Writes a PACE `.td` file, plain, `.gz` or `.xz`; a forest is joined to the one tree that the format wants."""
+        """Writes a PACE `.td` file, plain, `.gz` or `.xz`; a forest is joined to one tree, as the format requires."""
         lines = [f"s td {len(self.bags)} {self.width + 1} {self.num_nodes}"]
         lines += [f"b {i + 1} {' '.join(str(v + 1) for v in bag)}".rstrip() for i, bag in enumerate(self.bags)]
         lines += [f"{a + 1} {b + 1}" for a, b in [*self.edges.tolist(), *self._joints()]]
         write_whole(path, ("\n".join(lines) + "\n").encode())
 
     def _joints(self) -> list[tuple[int, int]]:
-        """Edges that join the trees of the forest one to the next."""
+        """Edges that join each tree of the forest to the next."""
         leader = list(range(len(self.bags)))
 
         def find(bag: int) -> int:
@@ -215,7 +215,7 @@ class TreeDecomposition:
         return self.lower_bound == self.width
 
     def validate(self, graph: Graph) -> None:
-        """Raises `InvalidDecompositionError` with the first property that fails for the graph, and where."""
+        """Raises `InvalidDecompositionError` with the first property that does not hold for the graph, and where."""
         if self.num_nodes != graph.num_nodes:
             raise InvalidDecompositionError(
                 f"Expected a decomposition of this graph of {graph.num_nodes} nodes; got one of {self.num_nodes} nodes."

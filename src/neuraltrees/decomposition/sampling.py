@@ -13,7 +13,7 @@ from neuraltrees.graph import Graph
 
 @dataclass(frozen=True)
 class BoundedTreewidthSample:
-    """A subgraph on all nodes, its decomposition of width at most k, and the share of the graph's edges it keeps.
+    """A subgraph on all nodes, its decomposition of width at most k, and the share of the graph's edges that are kept.
 
     Unpacks as `subgraph, decomposition = sample`.
     """
@@ -30,8 +30,8 @@ class BoundedTreewidthSample:
 def sample_bounded_treewidth(graph: Graph, k: int, seed: int = 0) -> BoundedTreewidthSample:
     """Keeps the edges that fall inside a k-tree grown over every component (Yoo et al., WSDM 2020).
 
-    Each node joins the bag of k + 1 nodes that holds most of its neighbours, in the place of one member. A connected
-    graph stays connected; k = 1 gives a spanning tree. O(m (k + log n)) time.
+    Each new node goes to the bag of k + 1 nodes that holds most of its neighbours; its new bag is that bag with one
+    node replaced by it. A connected graph stays connected; k = 1 gives a spanning tree. O(m (k + log n)) time.
 
     Args:
         graph: the graph.

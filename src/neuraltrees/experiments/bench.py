@@ -1,4 +1,4 @@
-"""How quick this machine is: each of our works against a rival in the same run, on generated data."""
+"""Running times of our operations on this machine, each next to that of a rival, on generated data."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SCENES, NODES, RUNS, POTENTIALS = 150, 10_000, 8, 200
 
 
 @dataclass(frozen=True)
-class Pace:
-    """Seconds of a work and of its rival."""
+class Comparison:
+    """Seconds of one of our operations and of its rival."""
 
     what: str
     rival: str
@@ -37,24 +37,24 @@ class Pace:
         return self.theirs / self.ours
 
 
-def paces(seed: int = 0) -> Iterator[Pace]:
-    """One after another; the shortest of several times counts, of a slow rival the only one."""
+def measure(seed: int = 0) -> Iterator[Comparison]:
+    """Yields one comparison after another; our times are the shortest of several, slow rivals run once."""
     scenes = SyntheticScenes(SCENES, seed=seed)
     graphs = [Graph.from_data(scene) for scene in scenes]
     plain = [graph.to_networkx() for graph in graphs]
-    yield Pace(
+    yield Comparison(
         f"H-trees of {SCENES} generated scenes",
-        "NetworkX, their junction trees alone",
+        "NetworkX, only their junction trees",
         _best(partial(build_htree, Graph.union(graphs))),
         _seconds(lambda: [nx.junction_tree(graph) for graph in plain]),
     )
-    drawn = nx.gnm_random_graph(NODES, 3 * NODES, seed=seed)
-    large = Graph.from_networkx(drawn)
-    yield Pace(
+    sparse = nx.gnm_random_graph(NODES, 3 * NODES, seed=seed)
+    large = Graph.from_networkx(sparse)
+    yield Comparison(
         f"a sample of treewidth 4 and its H-tree, {NODES:,} nodes",
         "NetworkX, a maximum spanning tree",
         _best(lambda: build_htree(*sample_bounded_treewidth(large, 4, seed))),
-        _seconds(lambda: nx.maximum_spanning_tree(drawn)),
+        _seconds(lambda: nx.maximum_spanning_tree(sparse)),
     )
     task = Task(list(scenes), scenes.labels).scaled((3, 4, 5)).with_trees()
     sizes = [graph.num_nodes for graph in graphs]
@@ -64,7 +64,7 @@ def paces(seed: int = 0) -> Iterator[Pace]:
     alone = [Trainer(task, network, training, [run]) for run in runs]
     for each in (together, *alone):
         each.run_epoch(0)
-    yield Pace(
+    yield Comparison(
         f"an epoch of {RUNS} neural trees at once",
         "one after another",
         _best(partial(together.run_epoch, 1)),
@@ -72,7 +72,7 @@ def paces(seed: int = 0) -> Iterator[Pace]:
     )
     model = random_markov_network(max(graphs, key=lambda graph: graph.num_nodes), 4, batch=POTENTIALS, seed=seed)
     tree = JunctionTree.of(model)
-    yield Pace(
+    yield Comparison(
         f"exact marginals for {POTENTIALS} potentials in a batch",
         "one by one",
         _best(partial(tree.run, model.log_potentials)),
@@ -84,15 +84,15 @@ def _one(tables: tuple[Tensor, ...], number: int) -> list[Tensor]:
     return [table[number] for table in tables]
 
 
-def _seconds(work: Callable[[], object]) -> float:
+def _seconds(operation: Callable[[], object]) -> float:
     start = time.perf_counter()
-    work()
+    operation()
     return time.perf_counter() - start
 
 
-def _best(work: Callable[[], object]) -> float:
-    """The shortest of at least three times, and of as many as a third of a second has room for."""
-    times = [_seconds(work) for _ in range(3)]
+def _best(operation: Callable[[], object]) -> float:
+    """The shortest time of at least three repetitions, repeated until they take a third of a second together."""
+    times = [_seconds(operation) for _ in range(3)]
     while sum(times) < 1 / 3:
-        times.append(_seconds(work))
+        times.append(_seconds(operation))
     return min(times)

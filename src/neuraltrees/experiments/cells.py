@@ -1,4 +1,4 @@
-"""Cells of an experiment: trainings that have a name, trained once and stored with every run."""
+"""Cells of an experiment's table: named trainings of several runs, stored in the experiment's JSON file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, ope
 from neuraltrees.tuning.trials import Trial, Tuned, select
 from neuraltrees.tuning.workers import Job, Workers
 
-Tell: TypeAlias = Callable[[str], None]
+Log: TypeAlias = Callable[[str], None]
 Key = TypeVar("Key")
 
 DEFAULTS = {each.name: each.default for each in fields(TrainConfig)}
@@ -28,8 +28,8 @@ class Cell:
     """A training of several runs.
 
     Args:
-        name: tells it from the other cells of its experiment.
-        config: everything that decides its outcome.
+        name: identifies it among the cells of its experiment.
+        config: everything that its outcome depends on.
     """
 
     name: Name
@@ -37,15 +37,15 @@ class Cell:
 
     @classmethod
     def of(cls, name: Name, **values: Any) -> Cell:
-        """A cell with the preset of its dataset and network, but for the values given."""
+        """A cell with the preset of its dataset and network, overridden by the given values."""
         defaults = preset(values["dataset"], values["model"], values["conv"])
         return cls(name, TrainConfig(**(defaults | values)))
 
 
-def run_cells(experiment: str, cells: Sequence[Cell], path: Path, device: str, tell: Tell) -> Results:
-    """Trains the cells that the JSON file does not have yet, and returns all that it then has.
+def run_cells(experiment: str, cells: Sequence[Cell], path: Path, device: str, log: Log) -> Results:
+    """Trains the cells that are missing in the JSON file, and returns all results in it.
 
-    The file is written after every cell. One of the same experiment with other settings raises `InputError`.
+    The file is written after every cell. A stored cell of the same name with other settings raises `InputError`.
     """
     with open_store(path, experiment, defaults=DEFAULTS) as store:
         for number, cell in enumerate(cells, start=1):
@@ -55,12 +55,12 @@ def run_cells(experiment: str, cells: Sequence[Cell], path: Path, device: str, t
                 values = train_record(problem.task, config.network, config.training, problem.runs, device)
                 record = store.add(cell.name, values, settings)
                 test = mean_std([run["test"] for run in record["runs"]])
-                tell(f"{number}/{len(cells)} {in_words(cell.name)}: {test} % in {record['seconds']:.0f} s")
+                log(f"{number}/{len(cells)} {in_words(cell.name)}: {test} % in {record['seconds']:.0f} s")
     return store.results
 
 
-def search_cells(cell: Cell, grid: Grid, stages: Stages, store: Store, device: str, workers: int, tell: Tell) -> Tuned:
-    """A search over hyper-parameters around one cell, each trial stored as a cell; see `search`."""
+def search_cells(cell: Cell, grid: Grid, stages: Stages, store: Store, device: str, workers: int, log: Log) -> Tuned:
+    """Tunes the hyper-parameters of one cell, each trial stored as a cell; see `search`."""
 
     def job() -> Job:
         problem = load_problem(cell.config)
@@ -69,7 +69,7 @@ def search_cells(cell: Cell, grid: Grid, stages: Stages, store: Store, device: s
     def on_trial(trial: Trial) -> None:
         if not trial.resumed:
             val = mean_std(trial.val)
-            tell(f"{in_words(cell.name)}, {trial.point}: validation {val} % in {trial.seconds:.0f} s")
+            log(f"{in_words(cell.name)}, {trial.point}: validation {val} % in {trial.seconds:.0f} s")
 
     with Workers(job, workers) as pool:
         return search(
@@ -84,7 +84,7 @@ def search_cells(cell: Cell, grid: Grid, stages: Stages, store: Store, device: s
 
 
 def accuracies(results: Results, kind: str = "test", **name: Any) -> list[float]:
-    """The test accuracies of the runs of one cell, by their seeds, or those of another kind."""
+    """The accuracies of the runs of one cell, in the order of their seeds; `kind` is test or val."""
     runs = results.one(**name)["runs"]
     return [run[kind] for run in sorted(runs, key=lambda run: int(run["seed"]))]
 
@@ -102,5 +102,5 @@ def trained(results: Results) -> list[Record]:
 
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:
-    """The configuration without what does not change the outcome."""
+    """The configuration without the options that do not change the outcome."""
     return config.replace(device="cpu", data_root=None).as_dict()

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from neuraltrees.experiments.cells import Cell, Tell, accuracies, best_by_validation, run_cells
+from neuraltrees.experiments.cells import Cell, Log, accuracies, best_by_validation, run_cells
 from neuraltrees.experiments.citation_tuning import BUDGET, Best, regime, tune
 from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.page import Block, Figure, Table
@@ -16,7 +16,7 @@ from neuraltrees.plots.style import LOOKS, MORE, line, panels, save_both
 from neuraltrees.tuning.store import Name, Results
 
 NETWORKS = {"pubmed": "PubMed", "citeseer": "CiteSeer", "cora": "Cora"}
-# 20 nodes per class up to as many as its smallest class can give in every split; None is all that remain.
+# Training nodes per class, limited by the smallest class of each dataset; None means all remaining nodes.
 SIZES: dict[str, tuple[int | None, ...]] = {
     "pubmed": (20, 100, 500, 1500, None),
     "citeseer": (20, 50, 100, None),
@@ -26,7 +26,7 @@ TREEWIDTHS = (1, 2, 4, 6)
 
 
 def data_cells(scale: Scale, best: Best) -> list[Cell]:
-    """GCN and GAT, on the graph and on trees of several treewidths."""
+    """GCN and GAT, on the graph and on H-trees with several treewidth bounds."""
     cells = []
     for dataset, sizes in SIZES.items():
         for conv in ("gcn", "gat"):
@@ -38,7 +38,7 @@ def data_cells(scale: Scale, best: Best) -> list[Cell]:
 
 
 def groups(results: Results) -> Iterator[tuple[str, str, list[int | None], list[int]]]:
-    """Every dataset and convolution that has results, with its numbers of training nodes per class and its bounds k."""
+    """Every dataset and convolution with results, its numbers of training nodes per class and its treewidth bounds."""
     for conv, dataset in product(("gcn", "gat"), NETWORKS):
         names = [record["name"] for record in results.find(dataset=dataset, conv=conv)]
         if names:
@@ -47,7 +47,7 @@ def groups(results: Results) -> Iterator[tuple[str, str, list[int | None], list[
 
 
 def best_k(results: Results, ks: Sequence[int], **cell: Any) -> int:
-    """The bound with the best validation accuracy."""
+    """The treewidth bound with the best validation accuracy."""
     return best_by_validation({k: results.one(k=k, **cell) for k in ks})
 
 
@@ -79,7 +79,7 @@ def draw_data(results: Results, folder: Path) -> list[Block]:
 
 
 def treewidth_cells(scale: Scale, best: Best) -> list[Cell]:
-    """Neural tree + GCN with all remaining nodes to train on, and GCN beside it."""
+    """Neural tree + GCN, and GCN on the graph, trained on all remaining nodes."""
     ks = TREEWIDTHS[::3] if scale.quick else TREEWIDTHS
     return [
         _cell({"dataset": dataset, "k": k}, dataset, "gcn", None, k, scale, best)
@@ -125,12 +125,12 @@ def bounds(results: Results) -> list[int]:
 def _experiment(
     name: str, what: str, cells: Callable[[Scale, Best], list[Cell]], draw: Callable[[Results, Path], list[Block]]
 ) -> Experiment:
-    def measure(scale: Scale, path: Path, tell: Tell) -> Results:
+    def measure(scale: Scale, path: Path, log: Log) -> Results:
         wanted = dict.fromkeys((cell.config.dataset, cell.config.conv) for cell in cells(scale, {}))
-        # The small version keeps to what the papers of GCN and GAT have.
+        # The quick version uses the hyper-parameters of the GCN and GAT papers.
         tuning = path.with_name("citation-tuning.json")
-        best = {} if scale.quick else tune(list(wanted), tuning, scale, tell)
-        return run_cells(name, cells(scale, best), path, scale.device, tell)
+        best = {} if scale.quick else tune(list(wanted), tuning, scale, log)
+        return run_cells(name, cells(scale, best), path, scale.device, log)
 
     return Experiment(name, what, measure, draw)
 

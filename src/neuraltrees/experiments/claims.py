@@ -1,6 +1,6 @@
-"""What the paper claims of its figures, judged by our runs: each claim with its evidence and a verdict.
+"""The claims of the paper, checked against our runs: each with a verdict and its evidence.
 
-Differences are tested by paired t-tests over runs with the same splits, at a level of 5 %.
+Differences are tested by paired t-tests over runs with the same splits, at a significance level of 5 %.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ All: TypeAlias = Mapping[str, Results]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came out: a few words, and what they rest on."""
+    """The verdict on a claim in a few words, and the evidence."""
 
     verdict: str
     evidence: str
@@ -32,7 +32,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, the experiments it needs, and how it is judged."""
+    """A claim of the paper, the experiments it needs, and the function that judges it."""
 
     text: str
     needs: tuple[str, ...]
@@ -40,7 +40,7 @@ class Claim:
 
 
 def beats_its_gnn(results: All) -> Verdict:
-    """For each convolution, on the stored and on the symmetric edges."""
+    """Tree against GNN for each convolution, with stored and with symmetric edges."""
     parts, signs = [], []
     for edges, name in (("stored", "GNN, stored edges"), ("symmetric", "GNN")):
         differences = {}
@@ -60,7 +60,7 @@ def beats_its_gnn(results: All) -> Verdict:
 
 
 def rises_more_sharply(results: All) -> Verdict:
-    """The rise of each run from the smallest to the largest training share."""
+    """Increase of each run's accuracy from the smallest to the largest training share."""
     content = results["training-data"]
     shares = sorted({record["name"]["share"] for record in content.records})
     rises = {}
@@ -79,7 +79,7 @@ def rises_more_sharply(results: All) -> Verdict:
 
 
 def best_near_the_diameter(results: All) -> Verdict:
-    """The number of rounds with the best validation accuracy, and which others are no worse."""
+    """The number of rounds with the best validation accuracy, and those not significantly worse."""
     content = results["iterations"]
     rounds, best = rounds_of(content), best_rounds(content)
     tests = {t: accuracies(content, network="neural tree", rounds=t) for t in rounds}
@@ -94,7 +94,10 @@ def best_near_the_diameter(results: All) -> Verdict:
 
 
 def crosses_on_pubmed_alone(results: All) -> Verdict:
-    """With all remaining nodes on PubMed; with any number of them elsewhere. The bound k is chosen by validation."""
+    """Tree against GNN: with all remaining nodes on PubMed, with any number of training nodes on the other datasets.
+
+    The treewidth bound k is chosen by validation accuracy.
+    """
     content = results["citation-data"]
     parts, ends, crossings = [], {}, {}
     for dataset, conv, sizes, ks in groups(content):
@@ -129,7 +132,7 @@ def crosses_on_pubmed_alone(results: All) -> Verdict:
 
 
 def treewidth_matters_on_cora(results: All) -> Verdict:
-    """Every bound against the smallest; the largest decides."""
+    """Accuracy with each treewidth bound against the smallest; the verdict depends on the largest."""
     content = results["citation-treewidth"]
     least, *ks = bounds(content)
     gains = {
@@ -145,7 +148,8 @@ def treewidth_matters_on_cora(results: All) -> Verdict:
     else:
         some = f"1 to 3 points on Cora with k = {', '.join(map(str, grows))}" if grows else "no such gain on Cora"
         missed = f", not significantly with k = {ks[-1]}" if grows and ks[-1] not in grows else ""
-        verdict = f"in part: {'flat where it says' if flat else 'it matters elsewhere too'}; {some}{missed}"
+        flat_part = "flat on PubMed and CiteSeer" if flat else "k matters on PubMed or CiteSeer too"
+        verdict = f"in part: {flat_part}; {some}{missed}"
     shown = "; ".join(
         f"{CITATIONS[dataset]} " + ", ".join(f"{gain} with k = {k}" for k, gain in each.items())
         for dataset, each in gains.items()
@@ -156,7 +160,7 @@ def treewidth_matters_on_cora(results: All) -> Verdict:
 
 
 def trains_slower(results: All) -> Verdict:
-    """Ratios of the times of tree and GNN, against those that the paper prints."""
+    """Ratios of the times of tree and GNN, compared with the paper's."""
     parts, ratios = [], {"train": list[float](), "test": list[float]()}
     times = results["train-time"]
     for device in devices(times):
@@ -178,7 +182,7 @@ def trains_slower(results: All) -> Verdict:
 
 
 def sampling_is_flat(results: All) -> Verdict:
-    """The largest against the smallest bound."""
+    """Times with the largest treewidth bound against those with the smallest."""
     parts, flat, grows = [], True, True
     times = by_bound(results["compute-time"])
     for dataset, own in times.items():
@@ -217,7 +221,7 @@ CLAIMS = (
 
 
 def judged(results: All) -> Table:
-    """The claims with their verdicts, as far as there are results for them."""
+    """The table of claims and verdicts; claims without results are not judged."""
     rows = []
     for number, claim in enumerate(CLAIMS, start=1):
         if all(name in results for name in claim.needs):

@@ -1,4 +1,4 @@
-"""Sizes of the datasets: nodes, edges, classes; treewidths and H-tree diameters of the scene graphs."""
+"""Sizes of the datasets: nodes, edges, classes, features; treewidths and H-tree diameters of the scene graphs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from neuraltrees.datasets import CitationNetwork, StanfordSceneGraphs
 from neuraltrees.decomposition import decompose
-from neuraltrees.experiments.cells import Tell
+from neuraltrees.experiments.cells import Log
 from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.page import Block, Figure, Table
 from neuraltrees.graph import Graph
@@ -19,8 +19,8 @@ from neuraltrees.tuning.store import Results, open_store
 PRINTED = {"PubMed": (19717, 44338, 3), "CiteSeer": (3327, 4732, 6), "Cora": (2708, 5429, 7)}
 
 
-def measure(scale: Scale, path: Path, tell: Tell) -> Results:
-    """Counts everything anew: it takes seconds."""
+def measure(scale: Scale, path: Path, log: Log) -> Results:
+    """Recomputes all statistics, which takes seconds."""
     with open_store(path, "dataset-statistics") as store:
         for name in PRINTED:
             data = CitationNetwork(name, scale.data_root)[0]
@@ -33,7 +33,7 @@ def measure(scale: Scale, path: Path, tell: Tell) -> Results:
             }
             store.add({"data": name}, sizes | machine("cpu"))
         scenes = [Graph.from_data(scene) for scene in StanfordSceneGraphs(scale.data_root)]
-        tell(f"{len(scenes)} scene graphs and {len(PRINTED)} citation networks")
+        log(f"{len(scenes)} scene graphs and {len(PRINTED)} citation networks")
         lists = {
             "nodes": [graph.num_nodes for graph in scenes],
             "edges": [graph.num_edges for graph in scenes],

@@ -1,4 +1,4 @@
-"""The demo: generated scenes, both networks with every convolution, and the best that any method could do."""
+"""The demo: both networks with every convolution on generated scenes, compared with the exact posterior."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES = {"neural-tree": "neural tree", "gnn": "GNN"}
 
 @dataclass(frozen=True)
 class DemoSize:
-    """How much the demo does: by default what two cores do in less than a minute."""
+    """Size of the demo; the default takes less than a minute on two cores."""
 
     scenes: int = 400
     coupling: float = 1.0
@@ -43,13 +43,13 @@ class DemoSize:
 def run_demo(
     size: DemoSize, seed: int = 0, workers: int = 2, on_trained: Callable[[Trained, int, int], None] | None = None
 ) -> DemoReport:
-    """Trains a GNN and a neural tree with each of the four convolutions and puts the results beside the optimum.
+    """Trains a GNN and a neural tree with each of the four convolutions and compares them with the optimum.
 
     Args:
-        size: how much to do.
-        seed: of the scenes, the splits and the runs.
-        workers: processes that train; the result does not depend on it.
-        on_trained: called after each network with it, its number and how many there are.
+        size: numbers of scenes, runs and epochs, and so on.
+        seed: seed of the scenes, the splits and the runs.
+        workers: number of processes; the result does not depend on it.
+        on_trained: called after each network with (result, number of finished networks, number of networks).
     """
     dataset = SyntheticScenes(size.scenes, size.coupling, seed)
     task = Task(list(dataset), dataset.labels).scaled(SIZES).with_trees()
@@ -58,7 +58,7 @@ def run_demo(
     specs = _specs(size.hidden)
     trained: dict[int, Trained] = {}
     guesses: dict[int, Tensor] = {}
-    # Those that take longest start first.
+    # The slowest trainings start first.
     order = sorted(range(len(specs)), key=lambda i: (specs[i].conv != "gat", specs[i].model != "neural-tree"))
     with ProcessPoolExecutor(min(workers, len(specs)), get_context("spawn"), _one_thread) as pool:
         pending = {pool.submit(_train, task, specs[i], size.epochs, runs): i for i in order}
@@ -95,7 +95,7 @@ def run_demo(
 
 
 def _specs(hidden: int) -> list[NetworkSpec]:
-    """Both networks for every convolution, equally large; a GAT of few heads costs as much as the others."""
+    """Both networks for every convolution; GAT has two heads of half the size, so that all cost about the same."""
     specs = []
     for conv in get_args(ConvName):
         for model in get_args(ModelName):
@@ -126,7 +126,7 @@ def _mean_accuracy(scores: Tensor, y: Tensor, runs: Sequence[Run]) -> float:
 
 
 def _scene_to_draw(dataset: SyntheticScenes) -> int:
-    """A scene of middle size, whose picture is neither empty nor crowded."""
+    """The index of a scene of about seven nodes, which gives a readable picture."""
     sizes = torch.tensor([abs(data.num_nodes - 7) - data.num_edges / 1000 for data in dataset])
     return int(sizes.argmin())
 

@@ -1,4 +1,4 @@
-"""An experiment: how it is measured, and how its results are shown."""
+"""An experiment: a function that measures, and one that turns the results into figures and a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neuraltrees.experiments.cells import Cell, Tell, run_cells
+from neuraltrees.experiments.cells import Cell, Log, run_cells
 from neuraltrees.experiments.page import Block
 from neuraltrees.plots.style import house_style
 from neuraltrees.tuning.store import Results
@@ -15,14 +15,14 @@ from neuraltrees.tuning.store import Results
 
 @dataclass(frozen=True)
 class Scale:
-    """How much of an experiment to do, and where.
+    """Size of an experiment and the device it runs on.
 
     Args:
-        quick: a small version, for minutes on two cores; not the paper's protocol.
-        runs, epochs: instead of the experiment's own.
-        device: where to train.
-        data_root: the folder of the datasets.
-        workers: processes for searches over hyper-parameters.
+        quick: whether to run a small version, which takes minutes on two cores; not the paper's protocol.
+        runs, epochs: override the experiment's own numbers.
+        device: cpu or cuda.
+        data_root: folder of the datasets.
+        workers: number of processes for tuning hyper-parameters.
     """
 
     quick: bool = False
@@ -33,7 +33,7 @@ class Scale:
     workers: int = 1
 
     def choose(self, runs: tuple[int, int], epochs: tuple[int, int]) -> dict[str, Any]:
-        """The numbers of runs and epochs, each given for the whole and for the quick version."""
+        """The options runs, epochs and data_root; `runs` and `epochs` are pairs (full version, quick version)."""
         return {
             "runs": self.runs or runs[self.quick],
             "epochs": self.epochs or epochs[self.quick],
@@ -46,16 +46,16 @@ class Experiment:
     """A table or a figure of the paper, or an experiment of our own.
 
     Args:
-        name: what the command calls it; also the name of its files.
-        what: what it shows, in a line.
-        measure: fills the JSON file and returns its results; it runs what is missing there.
+        name: argument of `neuraltrees reproduce`, and the name of its files.
+        what: one line on what it shows.
+        measure: runs what is missing in the JSON file and returns all results in it.
         draw: writes figures into the folder and returns the content of a page.
-        large: whether it takes hours; such experiments run when they are named, and not with all others.
+        large: whether it takes hours; `neuraltrees reproduce all` skips it.
     """
 
     name: str
     what: str
-    measure: Callable[[Scale, Path, Tell], Results]
+    measure: Callable[[Scale, Path, Log], Results]
     draw: Callable[[Results, Path], list[Block]]
     large: bool = False
 
@@ -65,12 +65,12 @@ class Experiment:
     ) -> Experiment:
         """An experiment that is a list of trainings."""
 
-        def measure(scale: Scale, path: Path, tell: Tell) -> Results:
-            return run_cells(name, cells(scale), path, scale.device, tell)
+        def measure(scale: Scale, path: Path, log: Log) -> Results:
+            return run_cells(name, cells(scale), path, scale.device, log)
 
         return cls(name, what, measure, draw)
 
     def show(self, results: Results, folder: Path) -> list[Block]:
-        """Writes the figures into the folder, in the style of all figures, and returns the content of a page."""
+        """Writes the figures into the folder, in the house style, and returns the content of a page."""
         with house_style():
             return self.draw(results, folder)

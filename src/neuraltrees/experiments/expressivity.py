@@ -1,6 +1,6 @@
-"""Marginals of Markov networks, learnt: neural trees, GNNs and loopy belief propagation against the truth.
+"""Learning the marginals of Markov networks: neural trees, GNNs and loopy belief propagation against exact marginals.
 
-Every network gets the same potentials, steps and learning rate.
+All networks get the same potentials, number of steps and learning rate.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from neuraltrees.experiments.cells import Tell
+from neuraltrees.experiments.cells import Log
 from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.marginal_learning import baseline_errors, learn_marginals
-from neuraltrees.experiments.marginal_problems import FAMILIES, Problem
+from neuraltrees.experiments.marginal_problems import FAMILIES, MarginalProblem
 from neuraltrees.experiments.page import Block, Figure, Table
 from neuraltrees.plots.style import LOOKS, MORE, error_line, panels, plain_numbers, save_both
 from neuraltrees.training.spec import NetworkSpec
@@ -30,21 +30,21 @@ LINES = {"neural tree": LOOKS["neural tree"], "GNN": LOOKS["GNN"], "deeper GNN":
 MIDDLE = "partial 3-tree"
 WIDTHS, SIZES = (8, 16, 32, 64), (30, 100, 300, 1000, 3000)
 TESTED = 300
-LEVEL = 0.25  # points of total variation that tell no two networks apart
+LEVEL = 0.25  # differences of total variation, in points, below which two networks count as level
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One training.
+    """The settings of one training.
 
     Args:
-        sweep: the question it answers: families, parameters, samples or graphs.
+        sweep: the comparison it belongs to: families, parameters, samples or graphs.
         family: kind of graph.
-        network: which network.
-        hidden: size of its states.
-        samples: potentials to train on, for every graph.
-        graphs: how many graphs to train on; more than one is tested on as many new graphs.
-        seed: of graph, table, potentials and weights.
+        network: kind of network.
+        hidden: size of the states.
+        samples: number of training potentials per graph.
+        graphs: number of training graphs; with more than one, the test is on as many new graphs.
+        seed: seed of graph, table, potentials and weights.
     """
 
     sweep: str
@@ -60,7 +60,7 @@ class Setting:
 
 
 def settings(scale: Scale) -> Iterator[Setting]:
-    """All trainings, one question after another."""
+    """The settings of all trainings."""
     seeds = range(scale.runs or (1 if scale.quick else 2))
     families = ("cycle", MIDDLE) if scale.quick else tuple(FAMILIES)
     trees = ("partial 2-tree",) if scale.quick else tuple(name for name in FAMILIES if name.startswith("partial"))
@@ -76,8 +76,8 @@ def settings(scale: Scale) -> Iterator[Setting]:
             yield from (Setting("graphs", family, network, samples=100, graphs=16, seed=seed) for family in trees)
 
 
-def measure(scale: Scale, path: Path, tell: Tell) -> Results:
-    """Trains what the file does not have yet."""
+def measure(scale: Scale, path: Path, log: Log) -> Results:
+    """Runs the trainings that are missing in the JSON file."""
     steps = scale.epochs or (100 if scale.quick else 2000)
     listed = list(settings(scale))
     with open_store(path, "expressivity", {"steps": steps, "rounds": LAYERS, "residual": True}) as store:
@@ -86,7 +86,7 @@ def measure(scale: Scale, path: Path, tell: Tell) -> Results:
                 continue
             found = learn(setting, steps, scale.device)
             store.add(setting.key(), found | machine(scale.device))
-            tell(
+            log(
                 f"{number}/{len(listed)} {setting.sweep}: {setting.family}, {setting.network}: {found['error']:.2f} % "
                 f"(loopy {found['loopy']:.2f} %) in {found['seconds']:.0f} s"
             )
@@ -94,11 +94,11 @@ def measure(scale: Scale, path: Path, tell: Tell) -> Results:
 
 
 def learn(setting: Setting, steps: int, device: str) -> dict[str, Any]:
-    """The error of one network on potentials, or on graphs, that it has not seen."""
-    problem = Problem.draw(setting.family, setting.seed, 0, setting.graphs)
+    """The error of one network on new potentials, or on new graphs."""
+    problem = MarginalProblem.random(setting.family, setting.seed, 0, setting.graphs)
     train = problem.sample(setting.samples, seed=2 * setting.seed)
     alone = setting.graphs == 1
-    other = problem if alone else Problem.draw(setting.family, setting.seed, setting.graphs, setting.graphs)
+    other = problem if alone else MarginalProblem.random(setting.family, setting.seed, setting.graphs, setting.graphs)
     test = other.sample(TESTED if alone else TESTED // 10, seed=2 * setting.seed + 1, loopy=True)
     tree = setting.network == "neural tree"
     network = NetworkSpec(
@@ -122,17 +122,17 @@ def learn(setting: Setting, steps: int, device: str) -> dict[str, Any]:
 
 
 def draw(results: Results, folder: Path) -> list[Block]:
-    """Error against treewidth, samples and parameters; a table of all families."""
+    """A figure of the error against treewidth, samples and parameters; a table of all families."""
     figure, axes = panels(4, width=3.6, height=3.2)
     trees = [name for name in FAMILIES if name.startswith("partial")]
-    _draw(axes[0], results, "families", lambda r: r["treewidth"], "treewidth, new potentials", trees)
-    _draw(axes[1], results, "graphs", lambda r: r["treewidth"], "treewidth, new graphs", trees)
-    _draw(axes[2], results, "samples", lambda r: r["name"]["samples"], f"training samples, {MIDDLE}")
-    _draw(axes[3], results, "parameters", lambda r: r["parameters"], f"parameters, {MIDDLE}")
+    _draw_lines(axes[0], results, "families", lambda r: r["treewidth"], "treewidth, new potentials", trees)
+    _draw_lines(axes[1], results, "graphs", lambda r: r["treewidth"], "treewidth, new graphs", trees)
+    _draw_lines(axes[2], results, "samples", lambda r: r["name"]["samples"], f"training samples, {MIDDLE}")
+    _draw_lines(axes[3], results, "parameters", lambda r: r["parameters"], f"parameters, {MIDDLE}")
     for each in axes[2:]:
         each.set_xscale("log")
         plain_numbers(each.xaxis)
-    axes[0].set_ylabel("total variation to the truth in %")
+    axes[0].set_ylabel("total variation to exact marginals in %")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     save_both(figure, folder, "expressivity")
     header = ["tested on", "graph", "treewidth", "states", *NETWORKS, "loopy BP", "uniform", "tree − better GNN"]
@@ -146,15 +146,15 @@ def draw(results: Results, folder: Path) -> list[Block]:
     rounds, kind = about["rounds"], "residual " if about["residual"] else ""
     text = (
         "Mean total variation between predicted and exact marginals in per cent, mean ± standard deviation over seeds, "
-        f"each with a graph, a table and weights of its own. GraphSAGE with states of {Setting.hidden}, {rounds} {kind}"
+        f"each with its own graph, table and weights. GraphSAGE with states of size {Setting.hidden}, {rounds} {kind}"
         f"rounds ({2 * rounds} for the deeper GNN), {about['steps']:,} steps of 32 samples, the same learning rate; "
-        "nothing was tuned for one of them alone."
+        "no hyper-parameter was tuned for one network only."
     )
     return [text, _where(results), Table(header, rows), Figure(WHAT, "expressivity.svg")]
 
 
 def _where(results: Results) -> str:
-    """Where the neural tree is ahead of the better GNN and of loopy belief propagation, level with them, or behind."""
+    """On which graphs the neural tree is ahead of, level with or behind the better GNN and loopy belief propagation."""
     found: dict[str, dict[str, list[str]]] = {
         rival: {how: [] for how in ("ahead", "level", "behind")}
         for rival in ("the better GNN", "loopy belief propagation")
@@ -179,7 +179,7 @@ def _where(results: Results) -> str:
 
 
 def _errors(results: Results, sweep: str, family: str) -> tuple[dict[str, list[float]], list[float], list[float]]:
-    """The errors of every network, of loopy belief propagation and of uniform answers."""
+    """The errors of every network, of loopy belief propagation and of uniform marginals."""
     errors = {
         name: [_error(record) for record in results.find(sweep=sweep, family=family, network=name)] for name in NETWORKS
     }
@@ -188,7 +188,7 @@ def _errors(results: Results, sweep: str, family: str) -> tuple[dict[str, list[f
 
 
 def _error(record: Record) -> float:
-    """The error of a network; that of one that diverged is not finite, which JSON cannot say."""
+    """The error of a network; NaN, stored as null in JSON, if it diverged."""
     return nan if record["error"] is None else float(record["error"])
 
 
@@ -204,7 +204,7 @@ def _row(results: Results, sweep: str, what: str, family: str) -> list[list[str]
     return [[what, family, width, str(records[0]["states"]), *means, f"{round(gain, 1) + 0:+.1f}"]]
 
 
-def _draw(
+def _draw_lines(
     axes: Axes,
     results: Results,
     sweep: str,
@@ -212,7 +212,7 @@ def _draw(
     label: str,
     families: list[str] | None = None,
 ) -> None:
-    """A line for every network, with bars of a standard deviation over the seeds."""
+    """Draws one line per network, with error bars of one standard deviation over the seeds."""
     records = [r for r in results.find(sweep=sweep) if families is None or r["name"]["family"] in families]
     groups = {name: [record for record in records if record["name"]["network"] == name] for name in NETWORKS}
     for name, found in (*groups.items(), ("loopy BP", groups["neural tree"])):

@@ -1,4 +1,4 @@
-"""What a page says of the exact posterior: tables and a figure from the results of `posterior_gap`."""
+"""Tables and a figure of the gap to the exact posterior, from the results of `posterior_gap`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CAPTION = "Accuracy against training scenes and coupling"
 
 
 def column(record: Record, kind: str) -> list[float]:
-    """A value of every run."""
+    """One value per run."""
     return [run[kind] for run in record["runs"]]
 
 
 def gap_of(record: Record) -> float:
-    """Points from the posterior to the test accuracy."""
+    """Test accuracy minus accuracy of the exact posterior, in points."""
     return percent(column(record, "test")) - percent(column(record, "posterior"))
 
 
@@ -32,7 +32,7 @@ def measured(results: Results) -> list[Record]:
 
 
 def draw(name: str, results: Results, folder: Path) -> list[Block]:
-    """The page of one protocol: a table for what it varies, or for its single setting."""
+    """The page of one protocol: a table over training scenes, over the coupling, or both."""
     scenes, coupling = ({record["name"][over] for record in measured(results)} for over in ("scenes", "coupling"))
     blocks: list[Block] = [f"Chosen: {_tuning(results)}. Devices: {_devices(results)}."]
     if len(scenes) > 1 or len(coupling) == 1:
@@ -46,26 +46,26 @@ def draw(name: str, results: Results, folder: Path) -> list[Block]:
 
 
 def gap_section(full: Results, coupling: Results, large: Sequence[Results], folder: Path) -> list[Block]:
-    """The part of the summary on all protocols; its figure is written into the folder."""
+    """The section of the summary page on all protocols; its figure is written into the folder."""
     draw_gap(full, folder, "posterior-gap")
     protocol, small = full.subject, coupling.subject
     validate, test = protocol["held_out"]
     blocks: list[Block] = [
-        "`SyntheticScenes` come from a known Markov network, so the exact posterior of every label is known: "
-        f"no method can be better, up to chance. GNN and neural tree (GraphSAGE, states of {protocol['hidden']}) get "
-        f"the same scenes, features, splits, {protocol['steps']:,} steps and tuning of rounds and learning rate, "
-        f"by validation accuracy at the middle setting ({_tuning(full)}). {validate} scenes validate and {test:,} "
-        f"test; {protocol['runs']} paired runs, each with a split of its own. The generator was fixed before any "
-        "network was trained; the networks see the sizes of boxes by their logarithm. "
-        f"Devices: {_devices(full)}. {full.note}",
+        "`SyntheticScenes` are sampled from a known Markov network, so the exact posterior of every label is known: "
+        "no method has a better expected accuracy. GNN and neural tree (GraphSAGE, states of size "
+        f"{protocol['hidden']}) get the same scenes, features, splits and {protocol['steps']:,} steps; rounds and "
+        "learning rate of both are tuned over the same grid by validation accuracy at the middle setting "
+        f"({_tuning(full)}). {validate} scenes for validation and {test:,} for testing; {protocol['runs']} paired "
+        "runs, each with its own split. The generator was fixed before any network was trained; the sizes of bounding "
+        f"boxes are logarithmic features. Devices: {_devices(full)}. {full.note}",
         Commands([_command(full)]),
         Figure(CAPTION, "posterior-gap.svg"),
-        Heading("As training scenes grow", 3),
+        Heading("Number of training scenes", 3),
         gap_table(full, "scenes"),
-        Heading("As labels of neighbours are coupled more strongly", 3),
+        Heading("Label coupling", 3),
         f"{protocol['middle'][0]:,} training scenes:",
         gap_table(full, "coupling"),
-        f"A protocol small enough for a CPU ({small['middle'][0]:,} training scenes, states of {small['hidden']}, "
+        f"A protocol small enough for a CPU ({small['middle'][0]:,} training scenes, states of size {small['hidden']}, "
         f"{small['steps']:,} steps, six rounds and learning rate 0.005 for both, {small['runs']} paired runs):",
         Commands([_command(coupling)]),
         gap_table(coupling, "coupling"),
@@ -74,7 +74,7 @@ def gap_section(full: Results, coupling: Results, large: Sequence[Results], fold
 
 
 def gap_table(results: Results, over: str) -> Table:
-    """Points to the posterior as the number of scenes or the coupling grows."""
+    """Accuracies and gaps to the posterior over the number of scenes or the coupling."""
     size, coupling = results.subject["middle"]
     fixed = {"coupling": coupling} if over == "scenes" else {"scenes": size}
     by_value: dict[float, dict[str, Record]] = {}
@@ -95,7 +95,7 @@ def gap_table(results: Results, over: str) -> Table:
 
 
 def draw_gap(results: Results, folder: Path, name: str) -> None:
-    """Accuracy against the number of training scenes and against the coupling, with the posterior above both."""
+    """Draws accuracy against the number of training scenes and against the coupling, with that of the posterior."""
     figure, axes = panels(2, sharey=True)
     size, coupling = results.subject["middle"]
     hidden, steps = results.subject["hidden"], results.subject["steps"]
@@ -114,9 +114,9 @@ def draw_gap(results: Results, folder: Path, name: str) -> None:
         if over == "scenes":
             each.set_xscale("log")
             plain_numbers(each.xaxis)
-        each.set_xlabel("training scenes" if over == "scenes" else "coupling of neighbouring objects")
+        each.set_xlabel("training scenes" if over == "scenes" else "label coupling")
         what = f"coupling {coupling:g}" if over == "scenes" else f"{size:,} training scenes"
-        each.set_title(f"{what}; states of {hidden}, {steps:,} steps")
+        each.set_title(f"{what}; states of size {hidden}, {steps:,} steps")
     axes[0].set_ylabel("test accuracy in %")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     save_both(figure, folder, name)
@@ -128,7 +128,7 @@ def _command(results: Results) -> str:
 
 
 def _tuning(results: Results) -> str:
-    """The rounds and the learning rate of every network."""
+    """The chosen rounds and learning rate of every network."""
     chosen = {record["name"]["model"]: record["settings"] for record in measured(results)}
     return "; ".join(
         f"{NAMES[model]}: {best['layers']} rounds, learning rate {best['lr']:g}" for model, best in chosen.items()
@@ -136,7 +136,7 @@ def _tuning(results: Results) -> str:
 
 
 def _devices(results: Results) -> str:
-    """Which settings ran where."""
+    """The devices, and which settings ran on those other than the most common one."""
     by_device: dict[str, list[str]] = {}
     for record in measured(results):
         name = record["name"]
@@ -149,7 +149,7 @@ def _devices(results: Results) -> str:
 
 
 def _large_section(listed: Sequence[Results]) -> list[Block]:
-    """What very many scenes bring, the farthest from the posterior first."""
+    """The experiments with very many scenes, the largest gap to the posterior first."""
     rows = sorted((gap_of(record), _large_row(results, record)) for results in listed for record in measured(results))
     notes = [results.note for results in listed if results.note]
     header = ["scenes", "network", "convolution", "rounds", "dropout", "scenes per step", "steps", "test scenes"]

@@ -1,4 +1,4 @@
-"""How the gap to the exact posterior is measured: sizes, couplings, runs and networks of every protocol."""
+"""Protocols of the gap to the exact posterior: training scenes, couplings, runs and networks."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ FULL_GRID = Grid(layers=(2, 3, 4, 6), lr=(0.002, 0.005))
 
 @dataclass(frozen=True)
 class Protocol:
-    """What is measured and how.
+    """The settings of one experiment.
 
     Args:
-        sizes: numbers of training scenes, at the middle coupling.
-        couplings: at the middle number of scenes.
-        middle: the size and the coupling that stay where the other one grows.
-        held_out: scenes to validate and to test.
-        runs: paired runs, each with a split of its own.
-        steps: gradient steps of a run.
-        grid: rounds and learning rates that both networks are tuned over.
+        sizes: numbers of training scenes, each run at the middle coupling.
+        couplings: label couplings, each run with the middle number of scenes.
+        middle: number of training scenes and coupling that are fixed while the other one varies.
+        held_out: numbers of validation and test scenes.
+        runs: number of paired runs, each with its own split.
+        steps: gradient steps per run.
+        grid: rounds and learning rates over which both networks are tuned.
         hidden: size of the states.
-        relations: separate weights of the neural tree for root-root, upward and downward messages.
-        residual: each state before a round is added to the one after it, in both networks.
-        dropout: share of the states dropped in training.
-        most_batches: steps per epoch, at most; there are at least 4, and about 32 training scenes in a batch.
-        tf32: whether products are rounded on a GPU.
+        relations: whether the neural tree has separate weights for root-root, upward and downward messages.
+        residual: whether rounds are residual, in both networks.
+        dropout: dropout rate.
+        most_batches: maximum number of steps per epoch; there are at least 4, of about 32 training scenes each.
+        tf32: whether to use TF32 products on a GPU.
         conv: the convolution.
-        models: the networks that are measured.
+        models: the networks to train.
     """
 
     sizes: tuple[int, ...] = (100, 300, 1000, 3000, 10000)
@@ -51,13 +51,13 @@ class Protocol:
     models: tuple[ModelName, ...] = ("gnn", "neural-tree")
 
     def subject(self) -> dict[str, Any]:
-        """Everything that the results depend on; networks are measured independently of each other."""
+        """Everything that the results depend on; the list of networks does not matter to each of them."""
         found = asdict(replace(self, grid=None)) | {"grid": dict(self.grid)}  # type: ignore[arg-type]
         del found["models"]
         return found
 
     def network(self, model: ModelName) -> NetworkSpec:
-        """A network, but for what is tuned."""
+        """The network, except for the tuned hyper-parameters."""
         return NetworkSpec(
             model=model,
             conv=self.conv,
@@ -68,7 +68,7 @@ class Protocol:
         )
 
     def training(self, scenes: int) -> TrainingSpec:
-        """How to train on so many scenes, but for what is tuned: the learning rate is halved four times on the way."""
+        """The training on so many scenes, except for the tuned learning rate, which is halved four times."""
         batches = batches_for(scenes, self.most_batches)
         epochs = math.ceil(self.steps / batches)
         return TrainingSpec(
@@ -81,13 +81,13 @@ class Protocol:
         )
 
     def settings(self) -> list[tuple[int, float]]:
-        """All pairs of size and coupling, the middle one first."""
+        """All pairs of number of scenes and coupling, the middle one first."""
         size, coupling = self.middle
         listed = [self.middle, *((n, coupling) for n in self.sizes), *((size, c) for c in self.couplings)]
         return list(dict.fromkeys(listed))
 
     def quick(self) -> Protocol:
-        """A small version, for minutes on two cores."""
+        """A small version that takes minutes on two cores."""
         return replace(
             self,
             sizes=(100, 300),
@@ -103,12 +103,12 @@ class Protocol:
 
 
 def batches_for(scenes: int, most: int) -> int:
-    """Steps per epoch: about 32 training scenes in each, but at least 4 steps and at most so many."""
+    """Number of steps per epoch: one per 32 training scenes, but at least 4 and at most `most`."""
     return min(most, max(4, scenes // 32))
 
 
 FULL = Protocol()
-# Small enough for a CPU: what grows with the coupling shows before the networks are at their best.
+# Small enough for a CPU: the effect of the coupling shows before the networks have converged.
 COUPLING = Protocol(
     sizes=(1000,),
     couplings=(0.0, 1.0, 3.0),
@@ -118,7 +118,7 @@ COUPLING = Protocol(
     grid=Grid(layers=(6,), lr=(0.005,)),
     hidden=32,
 )
-# One run, of as many steps as a CPU can do in half an hour; so many scenes leave little to overfit to.
+# One run, of as many steps as a CPU does in half an hour; with so many scenes there is little overfitting.
 LARGE = Protocol(
     sizes=(100_000,),
     couplings=(1.0,),
@@ -134,7 +134,8 @@ LARGE = Protocol(
 LARGE_SUM = replace(LARGE, grid=Grid(layers=(5,), lr=(0.004,)), dropout=0.0, conv="gin")
 LARGE_BATCHES = replace(LARGE, steps=6144, most_batches=512)
 LARGE_BATCHES_PLAIN = replace(LARGE_BATCHES, steps=5120, dropout=0.0)
-# Residual rounds let more of them be trained; so many steps want a GPU, and few batches, each of which is captured.
+# Residual connections make more rounds trainable. So many steps need a GPU, and few batches, because each batch is
+# captured as a CUDA graph.
 LARGE_RESIDUAL = replace(LARGE, grid=Grid(layers=(12,), lr=(0.003,)), residual=True, most_batches=256, tf32=True)
 LARGER_RESIDUAL = replace(
     LARGE_RESIDUAL,
@@ -145,7 +146,7 @@ LARGER_RESIDUAL = replace(
     most_batches=512,
     models=("neural-tree", "gnn"),
 )
-# By the name of the experiment, with what it shows.
+# Protocol and one line of description by name of the experiment.
 PROTOCOLS: dict[str, tuple[Protocol, str]] = {
     "posterior-gap-sage-full": (FULL, "against training scenes and coupling"),
     "posterior-gap-sage-coupling": (COUPLING, "against the coupling, small enough for a CPU"),

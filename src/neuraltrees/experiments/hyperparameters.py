@@ -1,11 +1,11 @@
-"""The two-stage grid of the paper: rounds, hidden size and learning rate, then dropout and L2 regularisation."""
+"""The two-stage grid search of the paper: rounds, hidden size and learning rate, then dropout and weight decay."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import get_args
 
-from neuraltrees.experiments.cells import DEFAULTS, Cell, Tell, search_cells
+from neuraltrees.experiments.cells import DEFAULTS, Cell, Log, search_cells
 from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.page import Block, Figure, Table
 from neuraltrees.plots.tuning import tune_figure
@@ -15,20 +15,20 @@ from neuraltrees.tuning.search import finished_search
 from neuraltrees.tuning.store import Results, open_store
 
 SMALL_GRID = Grid(layers=(2, 4), hidden=(16, 32), lr=(0.005, 0.01), dropout=(0.25, 0.5), weight_decay=(0.0, 1e-3))
-PRINTED = {  # for GCN, in the paper
+PRINTED = {  # the paper's choice for GCN
     "gnn": Point(layers=3, hidden=64, lr=0.01, dropout=0.25, weight_decay=0.0),
     "neural-tree": Point(layers=4, hidden=128, lr=0.01, dropout=0.25, weight_decay=0.0),
 }
 
 
-def measure(scale: Scale, path: Path, tell: Tell) -> Results:
-    """GCN on the graph and on its H-tree."""
+def measure(scale: Scale, path: Path, log: Log) -> Results:
+    """Tunes GCN on the graph and on its H-tree."""
     common = {"dataset": "stanford3dsg", "conv": "gcn"} | scale.choose((3, 1), (1000, 6))
     grid = SMALL_GRID if scale.quick else PAPER_GRID
     with open_store(path, "hyperparameters", {"grid": dict(grid)}, DEFAULTS) as store:
         for model in get_args(ModelName):
             cell = Cell.of({"model": model}, model=model, **common)
-            search_cells(cell, grid, PAPER_STAGES, store, scale.device, scale.workers, tell)
+            search_cells(cell, grid, PAPER_STAGES, store, scale.device, scale.workers, log)
     return store.results
 
 

@@ -1,4 +1,4 @@
-"""Accuracy against the number of rounds T, beside the diameters of the H-trees."""
+"""Accuracy against the number of rounds T, and the diameters of the H-trees."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from neuraltrees.datasets import StanfordSceneGraphs
-from neuraltrees.experiments.cells import Cell, Tell, accuracies, best_by_validation, run_cells, trained
+from neuraltrees.experiments.cells import Cell, Log, accuracies, best_by_validation, run_cells, trained
 from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.page import Block, Figure, Table
 from neuraltrees.experiments.statistics import mean_std
@@ -18,8 +18,8 @@ from neuraltrees.tuning.store import Results, open_store
 NETWORKS = {"neural tree": "neural-tree", "GNN": "gnn"}
 
 
-def measure(scale: Scale, path: Path, tell: Tell) -> Results:
-    """The trainings, and the diameters of all trees."""
+def measure(scale: Scale, path: Path, log: Log) -> Results:
+    """Runs the trainings and computes the diameters of all H-trees."""
     common = scale.choose((10, 2), (1000, 15))
     small = {"hidden": 32} if scale.quick else {}
     fixed = {"dataset": "stanford3dsg", "conv": "gcn"} | common | small
@@ -28,7 +28,7 @@ def measure(scale: Scale, path: Path, tell: Tell) -> Results:
         for rounds in range(1, 7)
         for name, model in NETWORKS.items()
     ]
-    run_cells("iterations", cells, path, scale.device, tell)
+    run_cells("iterations", cells, path, scale.device, log)
     scenes = StanfordSceneGraphs(scale.data_root)
     diameters = [build_htree(Graph.from_data(scene)).diameter() for scene in scenes]
     with open_store(path, "iterations") as store:
@@ -50,7 +50,7 @@ def draw(results: Results, folder: Path) -> list[Block]:
     rounds = rounds_of(results)
     tests = {name: [accuracies(results, network=name, rounds=t) for t in rounds] for name in NETWORKS}
     trees = results.one(data="scene graphs")
-    # Every node of a scene is classified on the tree of that scene, so a tree counts as often as it has graph nodes.
+    # Every node is classified on the H-tree of its scene, so a tree is weighted by its number of graph nodes.
     counts: Counter[int] = Counter()
     for diameter, nodes in zip(trees["diameters"], trees["nodes"], strict=True):
         counts[diameter] += nodes

@@ -1,4 +1,4 @@
-"""Learning marginals: the objective, and one training by the library's own trainer."""
+"""Learning marginals: the objective, and one training with the library's trainer."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from torch_geometric.data import Data
 
 from neuraltrees.data.splits import Split
 from neuraltrees.data.task import Task
-from neuraltrees.experiments.marginal_problems import Problem, Samples, total_variation
+from neuraltrees.experiments.marginal_problems import MarginalProblem, Samples, total_variation
 from neuraltrees.objectives import Metric, Objective, Prediction, ValuePrediction, register_objective
 from neuraltrees.training.runs import Fitted, Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.trainer import fit
 
-BATCH = 32  # graphs to train on in a step, each with potentials of its own
+BATCH = 32  # training graphs per step, each with its own potentials
 
 
 def observe_total_variation(answers: Tensor, y: Tensor) -> Tensor:
-    """Half the sum of absolute differences between two distributions.
+    """Total variation distance, half the sum of absolute differences, between softmax of the answers and y.
 
     Shapes: answers :math:`(n, R, k)`, y :math:`(n, k)` → :math:`(n, R)`
     """
@@ -31,10 +31,10 @@ def observe_total_variation(answers: Tensor, y: Tensor) -> Tensor:
 
 @register_objective
 class Distribution(Objective):
-    """Labels that are distributions: their cross entropy with the answers, and the total variation between the two.
+    """Targets that are distributions; the loss is the cross entropy, the metric the total variation distance.
 
     Args:
-        states: number of values of a variable.
+        states: number of states per variable.
     """
 
     name = "distribution"
@@ -69,24 +69,24 @@ class Distribution(Objective):
 
 
 def learn_marginals(
-    problem: Problem,
+    problem: MarginalProblem,
     train: Samples,
-    other: Problem,
+    other: MarginalProblem,
     test: Samples,
     network: NetworkSpec,
     steps: int,
     seed: int,
     device: str,
 ) -> Fitted:
-    """Trains one network on the potentials of some graphs; every tenth sample validates.
+    """Trains one network on the potentials of some graphs; every tenth sample is for validation.
 
     Args:
         problem, train: graphs and potentials to train on.
         other, test: graphs and potentials to test on.
         network: the network.
         steps: gradient steps, of 32 graphs each.
-        seed: of the weights.
-        device: where to train.
+        seed: seed of the weights.
+        device: cpu or cuda.
     """
     trained, tested = _graphs(problem, train), _graphs(other, test)
     number = torch.arange(len(trained) + len(tested))
@@ -108,7 +108,7 @@ def learn_marginals(
 
 
 def baseline_errors(samples: Samples) -> dict[str, float]:
-    """The total variation in per cent of loopy belief propagation and of uniform answers."""
+    """The total variation in per cent of loopy belief propagation and of uniform marginals."""
     assert samples.loopy is not None
     uniform = torch.full_like(samples.exact, 1 / samples.exact.shape[-1])
     return {
@@ -117,8 +117,8 @@ def baseline_errors(samples: Samples) -> dict[str, float]:
     }
 
 
-def _graphs(problem: Problem, samples: Samples) -> list[Data]:
-    """A graph for every graph of the problem and every sample of its potentials."""
+def _graphs(problem: MarginalProblem, samples: Samples) -> list[Data]:
+    """One `Data` per graph of the problem and sample of its potentials."""
     found, first = [], 0
     for graph in problem.graphs:
         part = slice(first, first + graph.num_nodes)

@@ -1,4 +1,4 @@
-"""Random Markov networks whose node marginals a network is to predict, with the exact answers."""
+"""Random Markov networks and their exact node marginals, as a learning problem."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from neuraltrees.decomposition import decompose
 from neuraltrees.graph import Graph
 from neuraltrees.inference import JunctionTree, MarkovNetwork, loopy_marginals
 
-STRENGTHS = (0.2, 1.0)
+STRENGTHS = (0.2, 1.0)  # range of β
 
 
 def partial_k_tree(k: int, seed: int, nodes: int = 14, kept: float = 0.8) -> nx.Graph[int]:
-    """A k-tree grown at random, of which each edge is kept with some probability, and connected.
+    """A connected subgraph of a random k-tree; each edge is kept with probability `kept`, or if it is a bridge.
 
     >>> partial_k_tree(2, seed=0).number_of_nodes()
     14
     """
-    draw = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
     graph: nx.Graph[int] = nx.complete_graph(k + 1)
     cliques = [list(range(k + 1))]
     for node in range(k + 1, nodes):
-        clique = cliques[int(torch.randint(len(cliques), (), generator=draw))]
-        left_out = int(torch.randint(k + 1, (), generator=draw))
+        clique = cliques[int(torch.randint(len(cliques), (), generator=generator))]
+        left_out = int(torch.randint(k + 1, (), generator=generator))
         joined = [member for member in clique if member != clique[left_out]]
         graph.add_edges_from((node, member) for member in joined)
         cliques.append([*joined, node])
     for edge in list(graph.edges):
-        if float(torch.rand((), generator=draw)) >= kept:
+        if float(torch.rand((), generator=generator)) >= kept:
             graph.remove_edge(*edge)
             if not nx.is_connected(graph):
                 graph.add_edge(*edge)
@@ -41,11 +41,11 @@ def partial_k_tree(k: int, seed: int, nodes: int = 14, kept: float = 0.8) -> nx.
 
 
 def scene_like(seed: int) -> nx.Graph[int]:
-    """A room that is adjacent to all its objects, which stand in groups of 3 or 4 that are all adjacent."""
-    draw = torch.Generator().manual_seed(seed)
+    """A room (node 0) adjacent to all its objects, which form cliques of 3 or 4."""
+    generator = torch.Generator().manual_seed(seed)
     graph: nx.Graph[int] = nx.Graph()
     while graph.number_of_nodes() < 12:
-        first, size = max(1, graph.number_of_nodes()), int(torch.randint(3, 5, (), generator=draw))
+        first, size = max(1, graph.number_of_nodes()), int(torch.randint(3, 5, (), generator=generator))
         group = range(first, first + size)
         graph.add_edges_from((a, b) for a in (0, *group) for b in group if a < b)
     return graph
@@ -53,7 +53,7 @@ def scene_like(seed: int) -> nx.Graph[int]:
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of graph, and how many states its variables have."""
+    """A family of random graphs, and the number of states per variable."""
 
     make: Callable[[int], nx.Graph[int]]
     states: int
@@ -70,11 +70,11 @@ FAMILIES: dict[str, Family] = {
 
 
 @dataclass(frozen=True)
-class Problem:
+class MarginalProblem:
     r"""Marginals of :math:`p(y) ∝ \exp(\sum_v θ_v(y_v) + β \sum_{uv} J(y_u, y_v))` as a function of θ and β.
 
     Args:
-        graphs: disjoint graphs that share :math:`J`; all of a network's answers are made on their union.
+        graphs: graphs that share :math:`J`.
         coupling: the table :math:`J`, symmetric, with rows and columns that sum to 0 and a mean square of 1.
 
     Shapes: coupling :math:`(k, k)`
@@ -84,13 +84,13 @@ class Problem:
     coupling: Tensor
 
     @classmethod
-    def draw(cls, family: str, seed: int, first_graph: int = 0, count: int = 1) -> Problem:
-        """Graphs of a family and a random table, which does not depend on the graphs."""
+    def random(cls, family: str, seed: int, first_graph: int = 0, count: int = 1) -> MarginalProblem:
+        """Random graphs of a family and a random table, which does not depend on the graphs."""
         kind = FAMILIES[family]
-        draw = torch.Generator().manual_seed(seed)
-        table = torch.randn(kind.states, kind.states, generator=draw, dtype=torch.float64)
+        generator = torch.Generator().manual_seed(seed)
+        table = torch.randn(kind.states, kind.states, generator=generator, dtype=torch.float64)
         table = table + table.mT
-        # Nothing but interaction: what a row prefers as a whole would belong to single variables.
+        # Centred, so that the table only describes interaction: row means would act as potentials of single variables.
         means = table.mean(0)
         table = table - means - means.view(-1, 1) + means.mean()
         graphs = [kind.make(1000 * seed + first_graph + i) for i in range(count)]
@@ -106,17 +106,17 @@ class Problem:
 
     @property
     def treewidth(self) -> int:
-        """The largest of the graphs' treewidths, exact."""
+        """The largest exact treewidth of the graphs."""
         return max(decompose(graph, "exact").width for graph in self.graphs)
 
     def sample(self, count: int, seed: int, loopy: bool = False) -> Samples:
-        """So many draws of the potentials for every graph, and what follows from them."""
-        draw = torch.Generator().manual_seed(seed)
+        """Samples `count` random potentials per graph, with their exact marginals."""
+        generator = torch.Generator().manual_seed(seed)
         low, high = STRENGTHS
         features, exact, approximate = [], [], []
         for graph in self.graphs:
-            theta = torch.randn(graph.num_nodes, count, self.states, generator=draw, dtype=torch.float64)
-            beta = low + (high - low) * torch.rand(count, generator=draw, dtype=torch.float64)
+            theta = torch.randn(graph.num_nodes, count, self.states, generator=generator, dtype=torch.float64)
+            beta = low + (high - low) * torch.rand(count, generator=generator, dtype=torch.float64)
             model = self._model(graph, theta, beta)
             exact.append(torch.stack(JunctionTree.of(model).run(model.log_potentials).marginals))
             if loopy:
@@ -137,7 +137,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Samples:
-    """Potentials as features, with the exact marginals and those of loopy belief propagation.
+    """Potentials as node features, their exact marginals and, optionally, those of loopy belief propagation.
 
     Shapes: x :math:`(n, B, k + 2)`, exact and loopy :math:`(n, B, k)`
     """
@@ -148,5 +148,5 @@ class Samples:
 
 
 def total_variation(predicted: Tensor, exact: Tensor) -> float:
-    """The mean over nodes and samples of half the sum of absolute differences, in per cent."""
+    """The mean total variation distance over nodes and samples, in per cent."""
     return 50 * float((predicted - exact).abs().sum(-1).mean())

@@ -1,4 +1,4 @@
-"""The best guess from a node's own features, which knows nothing of its scene."""
+"""The best prediction from a node's own features, without the rest of its scene."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neuraltrees.datasets.stanford import OBJECT_LABELS
 
 
 def from_own_features(dataset: SyntheticScenes) -> Tensor:
-    """Log-probabilities of the labels from their frequency and a node's own features, up to a constant.
+    """Log-probabilities of the labels given only a node's own features, up to a constant; priors are frequencies.
 
     Shapes: → :math:`(n, 35)`; minus infinity beyond the classes of a node's type
 

@@ -20,7 +20,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of texts below a header. A row may be shorter than the header, and is filled up; it may not be longer."""
+    """A header and rows of texts. Rows shorter than the header are padded; longer ones raise `InputError`."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -35,7 +35,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure in a file beside the page; the caption is read aloud to those who do not see it."""
+    """A figure in a file; the caption is its alternative text."""
 
     caption: str
     file: str
@@ -43,7 +43,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Commands:
-    """Commands that a reader can repeat."""
+    """Commands, shown as a code block."""
 
     lines: Sequence[str]
 
@@ -52,11 +52,11 @@ Block: TypeAlias = str | Heading | Table | Figure | Commands
 
 
 def markdown(blocks: Iterable[Block], figures: str = "") -> str:
-    r"""Blocks as Markdown; a plain text is a paragraph.
+    r"""Converts blocks to Markdown; a string is a paragraph.
 
     Args:
         blocks: the content, in order.
-        figures: the folder of the figures, as seen from the page; "" if they are beside it.
+        figures: the folder of the figures relative to the page, with a slash at the end; "" for the same folder.
 
     >>> print(markdown(["Two rows.", Table(["a|b", "c"], [["1", "2"], ["3"]])]))
     Two rows.
@@ -85,10 +85,10 @@ def markdown(blocks: Iterable[Block], figures: str = "") -> str:
 
 
 def write_page(path: PathLike, blocks: Iterable[Block], figures: str = "") -> None:
-    """Writes a page whole or not at all; see `markdown`."""
+    """Writes a page atomically; see `markdown`."""
     write_whole(path, markdown(blocks, figures).encode())
 
 
 def _cell(text: str) -> str:
-    """A cell is one line, in which a bar would begin the next cell."""
+    """The text of a cell on one line, with | escaped."""
     return " ".join(text.split()).replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""All experiments, by the names that the command knows."""
+"""All experiments of `neuraltrees reproduce`, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of the demo: what was trained and how well, as one HTML page that needs no other file."""
+"""The report of the demo, as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ class Trained:
 
 @dataclass(frozen=True)
 class DemoReport:
-    """What the page of the demo shows.
+    """The content of the demo's report.
 
     Args:
         title: heading of the page.
-        facts: how the numbers came about, such as the seed and the command.
+        facts: how the results were produced, such as the seed and the versions.
         graph: the scene that is drawn, with its `decomposition` and its `htree`.
         names: the label names of its nodes.
         trained: the networks that are compared.
         optimum: accuracy of the exact posterior on the test nodes.
-        features_only: accuracy of the best guess from a node's own features alone.
+        features_only: accuracy of the best prediction from a node's own features only.
         confusion: counts of shape (C, C), rows true and columns predicted, of the best network on the test objects.
         confusion_names: the names of its C classes.
     """
@@ -105,7 +105,7 @@ class DemoReport:
 
 
 def write_report(report: DemoReport, path: PathLike) -> None:
-    """Write the page whole or not at all; equal reports give equal bytes."""
+    """Writes the page atomically; equal reports give equal bytes."""
     _check(report)
     write_whole(path, _page(report).encode())
 
@@ -172,7 +172,7 @@ def _percent(share: float) -> str:
 
 
 def _points(difference: float) -> str:
-    """A difference of two shares, in points; with its sign, where there is one after rounding."""
+    """A difference of two shares in percentage points, with its sign unless it rounds to zero."""
     text = f"{100 * difference:+.1f}"
     return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
 

@@ -1,4 +1,4 @@
-"""The figures of the demo's report, as SVG to stand inside an HTML page."""
+"""The figures of the demo's report, as inline SVG."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 NETWORKS = ("GNN", "neural tree")
 CONVOLUTIONS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "gin": "GIN"}
-FOOT = 11  # of a bar, in per cent: room for a number
+FOOT = 11  # height of the bottom part of a bar that holds its number, in per cent
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 
 
 def inline_svg(figure: Figure, name: str, label: str) -> Markup:
-    """A figure as an element of HTML, described by `label`; its ids begin with `name`, so that figures do not clash.
+    """A figure as an inline SVG element with the ARIA label `label`; its ids get the prefix `name`, to be unique.
 
-    It shrinks with its box down to a size that is still legible; beyond that the box has to scroll.
+    It shrinks with its container down to a legible size; below that the container has to scroll.
     """
     root = ElementTree.fromstring(figure_bytes(figure, "svg", tight=True))
     for parent in list(root.iter()):
-        # The metadata say the date and name the web; the style sheet would hold for the whole page.
+        # The metadata hold the date and links; the style sheet would apply to the whole page.
         for child in [c for c in parent if c.tag in (f"{SVG}metadata", f"{SVG}style")]:
             parent.remove(child)
     for element in root.iter():
-        # HTML knows the namespaces of its inline SVG by itself.
+        # Inline SVG in HTML needs no namespaces.
         element.tag = element.tag.removeprefix(SVG)
         for key, value in list(element.attrib.items()):
             if key == "id":
@@ -59,7 +59,7 @@ def inline_svg(figure: Figure, name: str, label: str) -> Markup:
 
 
 def accuracy_bars(trained: Sequence[Trained], optimum: float, features_only: float) -> Figure:
-    """Test accuracy of the networks, side by side for each convolution, between its two bounds."""
+    """Test accuracy of the networks per convolution, with lines at the optimum and at features only."""
     figure = Figure((4.8, 3.9), layout="constrained")
     axes = figure.subplots()
     convs = list(dict.fromkeys(t.conv for t in trained))
@@ -73,12 +73,12 @@ def accuracy_bars(trained: Sequence[Trained], optimum: float, features_only: flo
         for left, height, t in zip(x, y, mine, strict=True):
             if t.spread is not None:
                 axes.errorbar(left, height, 100 * t.spread, color=INK, lw=1.2, capsize=3.5)
-            # At the foot of the bar no line and no whisker crosses the number; a bar too low has it above.
+            # At the bottom of the bar no line or error bar crosses the number; a low bar has it above.
             inside = height > FOOT
             axes.bar(left, FOOT if inside else 0, 0.94 * width, color=look.color)
             at, color = (FOOT / 2, "white") if inside else (height + FOOT / 2, INK)
             axes.text(left, at, f"{height:.1f}", color=color, size=8.5, ha="center", va="center_baseline")
-    # The upper of two lines is named above it and the lower below, which keeps the names apart.
+    # The label of the upper line is above it and that of the lower line below, so that they do not overlap.
     bounds = [("optimum", optimum, (0, (6, 2))), ("features\nonly", features_only, (0, (2, 2)))]
     for (text, value, dashes), align in zip(sorted(bounds, key=lambda b: -b[1]), ("bottom", "top"), strict=True):
         axes.axhline(100 * value, color=INK, lw=1.2, ls=dashes)
@@ -92,7 +92,7 @@ def accuracy_bars(trained: Sequence[Trained], optimum: float, features_only: flo
 
 
 def learning_curves(trained: Sequence[Trained], everyone: Sequence[Trained]) -> Figure:
-    """Validation accuracy above, loss below, of one convolution's networks; the axes are the same for everyone."""
+    """Validation accuracy and loss of one convolution's networks; `everyone` sets the common range of the axes."""
     figure = Figure((3.3, 3.9), layout="constrained")
     accuracy, loss = figure.subplots(2, sharex=True)
     for t in trained:
@@ -120,16 +120,16 @@ def _share_range(axes: Axes, values: list[float]) -> None:
 
 
 def htree_alone(graph: Graph, htree: HTree, names: Sequence[str]) -> Figure:
-    """The H-tree without its graph, because it may be far wider."""
+    """The H-tree without the panel of its graph, because it may be much wider."""
     figure = draw(graph, None, htree, labels=names)
     figure.axes[0].remove()
     return figure
 
 
 def confusion_matrix(counts: npt.NDArray[np.float64], names: Sequence[str]) -> Figure:
-    """The share of each true class, a row, that is predicted as each class, a column; the most frequent class first.
+    """Confusion matrix: share of each true class (row) predicted as each class (column), most frequent class first.
 
-    Classes without a test node are left out. Shares are in per cent, and not written where they round to 0.
+    Classes without a test node are left out. Shares are in per cent; those that round to 0 are not written.
     """
     total = counts.sum(1)
     shown = np.argsort(-total, kind="stable")[: np.count_nonzero(total)]

@@ -1,4 +1,4 @@
-"""Generated scenes to train on, with the answers of the exact posterior and of each node's own features."""
+"""Generated scenes, with the predictions of the exact posterior and of each node's own features."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from neuraltrees.datasets.loaders import SIZES
 from neuraltrees.experiments.gap_protocols import Protocol
 from neuraltrees.experiments.own_features import from_own_features
 
-MANY = 20_000
+MANY = 20_000  # scenes from which several are joined to one graph
 
 
 @dataclass(frozen=True)
 class ScenePool:
-    """The scenes of a setting, and where the exact posterior and a node's own features give the right label.
+    """The scenes of a setting, and whether the exact posterior and a node's own features predict its label correctly.
 
-    Shapes: sizes, the number of nodes of every scene :math:`(S)`, by_posterior and by_features :math:`(n)`
+    Shapes: sizes (number of nodes per scene) :math:`(S)`, by_posterior and by_features :math:`(n)`
     """
 
     task: Task
@@ -30,46 +30,46 @@ class ScenePool:
     by_features: Tensor
 
     def splits(self, train: int, protocol: Protocol) -> list[Split]:
-        """So many scenes to train, drawn anew for every run."""
+        """One random split per run, with `train` training scenes."""
         return [
             Split(*(mask.repeat_interleave(self.sizes) for mask in masks))
-            for masks in draw_scenes(len(self.sizes), train, protocol)
+            for masks in split_scenes(len(self.sizes), train, protocol)
         ]
 
 
-def draw_scenes(count: int, train: int, protocol: Protocol) -> list[Tensor]:
-    """Which scenes train, validate and test in every run. Shapes: a list of :math:`(3, count)`"""
-    drawn = []
+def split_scenes(count: int, train: int, protocol: Protocol) -> list[Tensor]:
+    """Masks of the training, validation and test scenes of every run. Shapes: a list of :math:`(3, count)`"""
+    splits = []
     for run in range(protocol.runs):
         order = torch.randperm(count, generator=torch.Generator().manual_seed(run))
         masks = torch.zeros(3, count, dtype=torch.bool)
         for mask, part in zip(masks, order.split_with_sizes([train, *protocol.held_out]), strict=True):
             mask[part] = True
-        drawn.append(masks)
-    return drawn
+        splits.append(masks)
+    return splits
 
 
 def make_pool(train: int, coupling: float, protocol: Protocol) -> ScenePool:
-    """Generates scenes, so many to train and those that are held out."""
+    """Generates `train` training scenes and the held-out scenes."""
     dataset = SyntheticScenes(train + sum(protocol.held_out), coupling, seed=0)
     sizes = dataset.slices["x"].diff()
-    # Exact inference is needed only for scenes that some run tests.
-    tested = torch.stack([masks[2] for masks in draw_scenes(len(sizes), train, protocol)]).any(0)
+    # Exact inference is only needed for scenes that are test scenes of some run.
+    tested = torch.stack([masks[2] for masks in split_scenes(len(sizes), train, protocol)]).any(0)
     nodes = tested.repeat_interleave(sizes)
     by_posterior = torch.zeros(len(dataset.y), dtype=torch.bool)
     by_posterior[nodes] = dataset[tested].posterior().argmax(1) == dataset.y[nodes]
     by_features = from_own_features(dataset).argmax(1) == dataset.y
-    # Very many scenes are joined, those of a batch into a graph: the same to train, and much sooner ready.
+    # Very many scenes are joined, one graph per batch: training is the same, and preparing it is much quicker.
     together = 1 if len(sizes) < MANY else len(sizes) // protocol.most_batches
     task = Task(_joined(dataset, together), SyntheticScenes.labels).scaled(SIZES).with_trees()
     return ScenePool(task, sizes, by_posterior, by_features)
 
 
 def _joined(dataset: SyntheticScenes, together: int) -> list[Data]:
-    """The scenes as graphs, each of so many scenes."""
+    """The scenes as graphs, `together` scenes per graph."""
     sizes, edges = (dataset.slices[name].diff() for name in ("x", "edge_index"))
     group = torch.arange(len(sizes)) // together
-    first = sizes.cumsum(0) - sizes  # of every scene, then of every group
+    first = sizes.cumsum(0) - sizes  # number of the first node of every scene
     start = first[::together].repeat_interleave(group.bincount())
     edge_index = dataset.edge_index - start.repeat_interleave(edges)
     nodes, ends = (count.new_zeros(int(group[-1]) + 1).index_add(0, group, count).tolist() for count in (sizes, edges))

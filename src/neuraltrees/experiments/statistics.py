@@ -1,4 +1,4 @@
-"""Means, spreads and paired tests, as the tables show them."""
+"""Means, standard deviations and paired t-tests, formatted for tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def percent(values: Sequence[float]) -> float:
 
 
 def mean_std(values: Sequence[float]) -> str:
-    """In per cent.
+    """Mean ± standard deviation, in per cent.
 
     >>> mean_std([0.5, 0.6])
     '55.0 ± 7.1'
@@ -26,7 +26,7 @@ def mean_std(values: Sequence[float]) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean difference in points, and the p-value of a paired t-test over the runs; None where there is no test.
+    """A mean difference in points, and the p-value of a paired t-test over the runs; None if there is no test.
 
     >>> difference = Difference.of([0.5, 0.6, 0.7], [0.4, 0.5, 0.61])
     >>> str(difference), difference.sign()
@@ -34,7 +34,7 @@ class Difference:
     """
 
     points: float
-    chance: float | None
+    p_value: float | None
 
     @classmethod
     def of(cls, first: Sequence[float], second: Sequence[float]) -> Difference:
@@ -45,16 +45,16 @@ class Difference:
 
     def sign(self, level: float = 0.05) -> int:
         """1 or -1 for a difference that is significant at this level, else 0."""
-        if self.chance is None or self.chance >= level:
+        if self.p_value is None or self.p_value >= level:
             return 0
         return 1 if self.points > 0 else -1
 
     def __str__(self) -> str:
-        if self.chance is None:
+        if self.p_value is None:
             return f"{self.points:+.1f}"
-        return f"{self.points:+.1f} (p {'< 1e-4' if self.chance < 1e-4 else f'= {self.chance:.2g}'})"
+        return f"{self.points:+.1f} (p {'< 1e-4' if self.p_value < 1e-4 else f'= {self.p_value:.2g}'})"
 
 
 def paired(first: Sequence[float], second: Sequence[float]) -> str:
-    """The difference as the tables show it."""
+    """The mean difference with its p-value, formatted for tables."""
     return str(Difference.of(first, second))

@@ -15,13 +15,13 @@ from neuraltrees.training.spec import ConvName
 from neuraltrees.tuning.store import Results
 
 CONVS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "gin": "GIN"}
-# The H-tree of a graph has no directions, so that the edges as stored make a difference to the GNN alone.
+# The H-tree of a graph has no directions, so the direction of the stored edges only matters to the GNN.
 NETWORKS = {
     "neural tree": ("neural-tree", "symmetric"),
     "GNN, stored edges": ("gnn", "stored"),
     "GNN": ("gnn", "symmetric"),
 }
-PRINTED = {  # in the paper: on the input graph, on the H-tree
+PRINTED = {  # the paper's accuracies: on the graph, on the H-tree
     "gcn": (40.88, 50.63),
     "sage": (59.54, 63.57),
     "gat": (46.56, 62.16),
@@ -30,7 +30,7 @@ PRINTED = {  # in the paper: on the input graph, on the H-tree
 
 
 def cells(scale: Scale) -> list[Cell]:
-    """The paper's hyper-parameters, 70/10/20 % random nodes, the same splits for every cell."""
+    """The paper's hyper-parameters, random 70/10/20 % node splits, the same for every cell."""
     common = scale.choose((100, 2), (1000, 12))
     small = {"hidden": 32, "heads": 2} if scale.quick else {}
     return [

@@ -1,4 +1,4 @@
-"""Times: training and testing of every network per epoch, and preparing H-trees against the treewidth bound."""
+"""Times: training and testing per epoch of every network, and preparing H-trees against the treewidth bound."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator
 from neuraltrees.data.task import Task
 from neuraltrees.datasets import CitationNetwork, StanfordSceneGraphs, random_node_split
 from neuraltrees.decomposition import sample_bounded_treewidth
-from neuraltrees.experiments.cells import Tell
+from neuraltrees.experiments.cells import Log
 from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.page import Block, Figure, Table
 from neuraltrees.experiments.table1 import CONVS
@@ -39,10 +39,10 @@ PRINTED = {  # seconds per epoch on a Quadro P4000: training GNN, training tree,
 }
 
 
-def measure_training(scale: Scale, path: Path, tell: Tell) -> Results:
-    """One run of each network with the paper's hyper-parameters: the best of several epochs, and of several tests.
+def measure_training(scale: Scale, path: Path, log: Log) -> Results:
+    """Times one run of each network with the paper's hyper-parameters, the best of several epochs and evaluations.
 
-    The file keeps the times of every device that was measured, the newest for each.
+    The file keeps the latest times of every device.
     """
     scenes = StanfordSceneGraphs(scale.data_root)
     task = Task(list(scenes), scenes.labels).with_trees()
@@ -52,7 +52,7 @@ def measure_training(scale: Scale, path: Path, tell: Tell) -> Results:
         for conv, model in product(get_args(ConvName), get_args(ModelName)):
             config = TrainConfig(dataset="stanford3dsg", model=model, conv=conv, **preset("stanford3dsg", model, conv))
             trainer = Trainer(task, config.network, config.training, [run], scale.device)
-            # On a GPU every batch is run, then captured; from then on it is replayed.
+            # On a GPU every batch is run once, then captured as a CUDA graph; from then on it is replayed.
             first = 1 if scale.device == "cpu" else 2 * config.training.divisions
             numbers = iter(range(first + epochs))
             for _ in range(first):
@@ -62,12 +62,12 @@ def measure_training(scale: Scale, path: Path, tell: Tell) -> Results:
             test = min(_seconds(trainer.evaluate, scale.device) for _ in range(epochs))
             values = {"train": whole - test, "test": test, **machine(scale.device)}
             store.add({"device": values["device"], "conv": conv, "model": model}, values)
-            tell(f"{conv}, {model}: {1000 * (whole - test):.1f} ms to train an epoch, {1000 * test:.1f} ms to test")
+            log(f"{conv}, {model}: {1000 * (whole - test):.1f} ms per training epoch, {1000 * test:.1f} ms per test")
     return store.results
 
 
 def devices(results: Results) -> list[str]:
-    """The devices that the results are of."""
+    """The devices that the results were measured on."""
     return list(dict.fromkeys(record["device"] for record in results.records if "device" in record))
 
 
@@ -86,7 +86,7 @@ def draw_training(results: Results, folder: Path) -> list[Block]:
             look = LOOKS[name]
             each.bar(where, heights, 0.38, label=name, color=look.color, hatch=look.hatch, edgecolor="white")
         each.set_xticks(range(len(CONVS)), list(CONVS.values()))
-        each.set_ylabel("ms to train an epoch")
+        each.set_ylabel("ms per training epoch")
         each.set_title(device)
         each.grid(visible=False, axis="x")
     axes[0].legend()
@@ -104,22 +104,22 @@ def _row(title: str, gnn: Record, tree: Record, conv: str) -> list[str]:
     return row
 
 
-def measure_preparing(scale: Scale, path: Path, tell: Tell) -> Results:
-    """Sampling and building against k, the best of several times; the scene graphs in one call."""
+def measure_preparing(scale: Scale, path: Path, log: Log) -> Results:
+    """Times of sampling and building against k, the best of several; the scene graphs are built in one call."""
     repeats, ks = (2, (1, 4, 8)) if scale.quick else (5, tuple(range(1, 11)))
     with open_store(path, "compute-time") as store:
         for name in CitationNetwork.names:
             graph = Graph.from_data(CitationNetwork(name, scale.data_root)[0])
             for k in ks:
                 sample = sample_bounded_treewidth(graph, k)
-                works: dict[str, Callable[[], object]] = {
+                operations: dict[str, Callable[[], object]] = {
                     "sampling": partial(sample_bounded_treewidth, graph, k),
                     "building": partial(build_htree, sample.subgraph, sample.decomposition),
                 }
-                best = {kind: min(_seconds(work) for _ in range(repeats)) for kind, work in works.items()}
+                best = {kind: min(_seconds(each) for _ in range(repeats)) for kind, each in operations.items()}
                 store.add({"data": name, "k": k}, best | machine("cpu"))
             in_ms = ", ".join(f"{kind} {1000 * seconds:.1f} ms" for kind, seconds in best.items())
-            tell(f"{name}, k = {k}: {in_ms}")
+            log(f"{name}, k = {k}: {in_ms}")
         scenes = Graph.union([Graph.from_data(scene) for scene in StanfordSceneGraphs(scale.data_root)])
         seconds = min(_seconds(partial(build_htree, scenes)) for _ in range(repeats))
         store.add({"data": SCENES}, {"building": seconds, **machine("cpu")})
@@ -159,9 +159,9 @@ def draw_preparing(results: Results, folder: Path) -> list[Block]:
     ]
 
 
-def _seconds(work: Callable[[], object], device: str = "cpu") -> float:
+def _seconds(operation: Callable[[], object], device: str = "cpu") -> float:
     start = time.perf_counter()
-    work()
+    operation()
     if torch.device(device).type == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter() - start

@@ -16,7 +16,7 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 
 
 def cells(scale: Scale) -> list[Cell]:
-    """Validation and test nodes of a run stay the same; a smaller training set is part of a larger one."""
+    """Validation and test nodes of a run do not depend on the share; training sets are nested."""
     common = scale.choose((10, 2), (1000, 15))
     small = {"hidden": 32} if scale.quick else {}
     fixed = {"dataset": "stanford3dsg", "conv": "gcn"} | common | small

@@ -25,22 +25,22 @@ def build_htree(
     max_nodes: int = 50_000_000,
     threads: int | None = None,
 ) -> HTree:
-    """The H-tree: a tree decomposition whose bags are decomposed again and again, down to single nodes.
+    """The H-tree: a tree decomposition whose bags are decomposed recursively, down to single nodes.
 
     The bags of the graph's decomposition are the roots. A bag whose induced subgraph is complete gets one leaf per
-    node; any other bag gets the bags of a decomposition of its subgraph as children (Algorithm 1 of the paper). A union
-    of many graphs is built in one call.
+    node; any other bag gets the bags of a decomposition of its subgraph as children (Algorithm 1 of the paper). For
+    many graphs, build the H-forest of their disjoint union in one call: `build_htree(Graph.union(graphs))`.
 
     Args:
         graph: the graph, possibly disconnected.
-        decomposition: a decomposition of the graph; bags inside others are merged and its trees cut into the graph's
-            components. By default `decompose(graph, method)`.
-        method: how the graph is decomposed, and the bags too; below the roots `exact` and `best` stand for `min_fill`.
+        decomposition: a decomposition of the graph; bags contained in others are merged, and its trees are split into
+            the graph's components. By default `decompose(graph, method)`.
+        method: how the graph and the bags are decomposed; below the roots `exact` and `best` mean `min_fill`.
         seed: breaks ties in the decompositions.
         restarts: see `decompose`.
         time_limit: see `decompose`.
         max_nodes: a larger tree raises `TreeTooLargeError` before memory is allocated for it.
-        threads: threads over components and bags; all processors by default. The tree does not depend on it.
+        threads: number of threads, over components and bags; all processors by default. The tree does not depend on it.
 
     >>> square_with_tail = Graph([[0, 0, 1, 2, 2, 3], [1, 2, 3, 3, 4, 4]])
     >>> build_htree(square_with_tail)

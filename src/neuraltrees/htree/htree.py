@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class HTree:
     """The H-tree of a graph, or the forest of the H-trees of its components, as int64 tensors over its N nodes.
 
-    Nodes stand component by component; in each the root bags come first, then what hangs from every root in preorder,
-    so that a parent always precedes its children. Edges stand type by type.
+    Nodes are ordered by component; in each the root bags come first, then the subtrees below them in preorder, so that
+    a parent always precedes its children. Edges are ordered by type.
 
     Shapes: parent, level, kappa, component :math:`(N)`, edge_index :math:`(2, E)`, edge_type :math:`(E)`,
     bag_ptr :math:`(N + 1)`
@@ -35,7 +35,7 @@ class HTree:
         edge_type: 0 root-root, 1 child → parent, 2 parent → child.
         bag_ptr: where the bag of every node begins in `bag_nodes`.
         bag_nodes: the sorted graph nodes of every bag.
-        component: which tree of the forest.
+        component: number of the node's tree in the forest.
     """
 
     parent: Tensor
@@ -62,7 +62,7 @@ class HTree:
 
     @property
     def num_graph_nodes(self) -> int:
-        """Nodes of the graph: each has a leaf."""
+        """Number of nodes of the graph; each has at least one leaf."""
         return int(self.kappa.max()) + 1 if self.num_nodes else 0
 
     @property
@@ -75,7 +75,7 @@ class HTree:
 
     @property
     def num_bags(self) -> int:
-        """Nodes that are not leaves, the roots among them."""
+        """Number of nodes that are not leaves, roots included."""
         return self.num_nodes - self.num_leaves
 
     @property
@@ -85,25 +85,25 @@ class HTree:
         return int(sizes.max()) - 1 if len(sizes) else -1
 
     def bag(self, node: int) -> tuple[int, ...]:
-        """The sorted graph nodes of a tree node."""
+        """The sorted graph nodes in the bag of a tree node."""
         node = range(self.num_nodes)[node]
         return tuple(self.bag_nodes[self.bag_ptr[node] : self.bag_ptr[node + 1]].tolist())
 
     def nodes_per_level(self) -> Tensor:
-        """How many nodes each level has, roots first."""
+        """Number of nodes per level, roots first."""
         return torch.bincount(self.level)
 
     def edges_per_type(self) -> Tensor:
-        """How many directed edges are root-root, child → parent and parent → child."""
+        """Number of directed edges per type: root-root, child → parent and parent → child."""
         return torch.bincount(self.edge_type, minlength=3)
 
     def diameters(self) -> Tensor:
-        """The longest path of every tree of the forest, in edges."""
+        """The diameter of every tree of the forest: its longest path, in edges."""
         arrays = (self.parent, self.edge_index.reshape(-1), self.edge_type, self.component)
         return torch.from_numpy(native.htree_diameters(*(a.contiguous().numpy() for a in arrays)))
 
     def diameter(self) -> int:
-        """The longest path of the tree in edges, the paper's statistic; of a forest, that of its longest tree."""
+        """The diameter of the tree: its longest path, in edges; of a forest, the largest of its trees' diameters."""
         return int(self.diameters().max()) if self.num_nodes else 0
 
     def validate(self, graph: Graph) -> None:
@@ -121,7 +121,7 @@ class HTree:
             raise InvalidHTreeError(f"Expected an H-tree of this graph; {why}.")
 
     def to_networkx(self) -> nx.Graph[int]:
-        """The tree; nodes carry bag, kappa, level, parent and component, edges the type "root" or "child"."""
+        """As a NetworkX graph; nodes have bag, kappa, level, parent and component, edges the type "root" or "child"."""
         import networkx as nx
 
         tree: nx.Graph[int] = nx.Graph()

@@ -1,4 +1,4 @@
-"""H-trees in safetensors files: no pickle, written whole or not at all."""
+"""H-trees in safetensors files: no pickle, written atomically."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def save_htree(tree: HTree, path: PathLike) -> None:
 
 
 def load_htree(path: PathLike) -> HTree:
-    """Reads what `save_htree` wrote; the tree of another graph is found by `HTree.validate(graph)`."""
+    """Reads a file written by `save_htree`; to check that the tree belongs to a graph, call `HTree.validate(graph)`."""
     content = read_whole(path)
     try:
         tensors = safetensors.torch.load(content)

@@ -1,4 +1,4 @@
-"""Figures; matplotlib comes with the extra `plots`."""
+"""Figures; they need matplotlib, which the extra `plots` installs."""
 
 from neuraltrees.extras import require as _require
 

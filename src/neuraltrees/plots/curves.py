@@ -9,11 +9,11 @@ from neuraltrees.training.runs import Fitted
 
 @house_style()
 def draw_curves(fitted: Fitted, path: PathLike) -> None:
-    """Draws the loss and the metrics by epoch: the mean over the runs, and from the lowest to the highest of them.
+    """Draws the loss and the metrics per epoch: the mean over the runs, and a band from the lowest to the highest run.
 
     Args:
-        fitted: a training.
-        path: `.svg`, `.png` or `.pdf`.
+        fitted: the result of a training.
+        path: file to write: `.svg`, `.png` or `.pdf`.
     """
     check_ending(path)
     figure, (left, right) = panels(2, width=4.5)

@@ -36,15 +36,15 @@ FONT, TITLE_FONT = 9.0, 11.0
 PADDING, LINE_HEIGHT = 4.0, 11.5
 BOX = LINE_HEIGHT + 2 * PADDING  # a box with one line, and the diameter of a leaf with one or two digits
 MARGIN, TITLE_SPACE, PANEL_GAP, ROW_GAP = 14.0, 30.0, 36.0, 22.0
-ROW_WIDTH = 1000.0  # of panels side by side; beyond it the H-tree gets a row of its own
+ROW_WIDTH = 1000.0  # maximum width of panels side by side; beyond it the H-tree gets its own row
 GREY, INK, ROOT_BAG, NESTED_BAG = "#8b95a1", "#15202b", "#e6ebf1", "#ffffff"
-# The colours of Okabe and Ito, which people of every colour vision tell apart; grey stands for their black.
+# The colours of Okabe and Ito, safe for colour-blind readers, with grey instead of black.
 PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999")
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """One of the three pictures; `texts`, `fills` and `leaf` (a round box instead of a bag) are per node."""
+    """One of the three panels; `texts`, `fills` and `leaf` (a round box instead of a bag) are per node."""
 
     title: str
     name: str
@@ -68,8 +68,8 @@ def draw(
 ) -> Figure:
     """Draw a graph, its tree decomposition and its H-tree side by side.
 
-    A leaf of the H-tree has the colour of its graph node. An H-tree too wide to stand beside the others stands below
-    them. Nodes have the ids ``graph-node-3``, ``bag-3`` and ``htree-node-3``, which an SVG file keeps.
+    A leaf of the H-tree has the colour of its graph node. A wide H-tree is drawn below the other panels. In an SVG file
+    the nodes have ids such as ``graph-node-3``, ``bag-3`` and ``htree-node-3``.
 
     Args:
         graph: a graph of at most 400 nodes.
@@ -79,7 +79,7 @@ def draw(
         path: also write the figure to this file, which ends in .svg, .png or .pdf.
 
     Returns:
-        The figure. It is unknown to pyplot: nothing is to be closed.
+        The figure. It is not registered with pyplot, so it needs no closing.
     """
     if path is not None:
         check_ending(path)
@@ -157,7 +157,7 @@ def _check(graph: Graph, decomposition: TreeDecomposition | None, htree: HTree |
 
 
 def _palette(count: int) -> list[str]:
-    """Eight colours, and after them lighter and darker shades of the eight."""
+    """Eight colours, followed by lighter and darker shades of them."""
     rounds = -(-count // len(PALETTE))
     shades = sorted(np.linspace(-0.45, 0.6, rounds).tolist(), key=abs) if rounds > 2 else [0.0, 0.55]
     colors = []
@@ -180,7 +180,7 @@ def _leaf_text(name: str) -> str:
 
 
 def _bag_text(names: list[str]) -> str:
-    """Short names in lines of equal length, long names one below the other; those without room are counted."""
+    """Short names in lines of equal length, long names one per line; names beyond the limit are only counted."""
     short = all(len(name) <= 3 for name in names)
     length = sum(len(name) + 1 for name in names)
     per_line = -(-len(names) // -(-length // 16)) if short else 1
@@ -205,13 +205,13 @@ def _text_width(text: str, size: float) -> float:
 def _box_sizes(texts: list[str]) -> Floats:
     """Widths and heights of the boxes around texts, shape (N, 2)."""
     widths = np.array([_text_width(text, FONT) for text in texts])
-    # Two digits fit into a circle; longer texts must keep clear of the round ends.
+    # Two digits fit into a circle; longer texts need space to the round ends.
     widths += np.where(widths > 12, 2 * PADDING + 4, 2 * PADDING)
     return np.stack([np.maximum(widths, BOX), [BOX + LINE_HEIGHT * text.count("\n") for text in texts]], 1)
 
 
 def _compose(panels: list[_Panel]) -> Figure:
-    """One figure of all panels, where a point of a layout is a point on paper."""
+    """One figure of all panels; a unit of a layout is one point (1/72 inch)."""
     rows = [panels]
     if panels[-1].name == "htree-node" and len(panels) > 1 and sum(p.width + PANEL_GAP for p in panels) > ROW_WIDTH:
         rows = [panels[:-1], panels[-1:]]
@@ -240,7 +240,7 @@ def _paint(axes: Axes, panel: _Panel, height: float) -> None:
     low, high = panel.layout.bounds
     layout = panel.layout.moved(np.array([panel.width, height]) / 2 - (low + high) / 2)
     thickness = 0.9 if len(layout.lines) <= 150 else 0.5
-    # Rounded, so that the last bits of a machine's arithmetic do not show in the file.
+    # Rounded, so that the file does not depend on rounding errors of the machine.
     axes.add_collection(
         LineCollection(
             [line.round(2) for line in layout.lines],

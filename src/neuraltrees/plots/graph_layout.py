@@ -1,4 +1,4 @@
-"""Where the nodes of a graph stand: distances on paper follow distances in the graph."""
+"""Layout of a graph: distances in the drawing follow distances in the graph."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from neuraltrees.plots.layout import Floats, Ints, Layout, components, hops, pac
 if TYPE_CHECKING:
     from neuraltrees.graph import Graph
 
-EDGE = 30.0  # what is seen of a graph edge between two boxes
-BOX_GAP, EDGE_GAP = 8.0, 3.0  # from a box of the graph to another, and to an edge that passes by
+EDGE = 30.0  # visible length of an edge between two boxes
+BOX_GAP, EDGE_GAP = 8.0, 3.0  # minimum distance of a box to another box, and to an edge that passes by
 
 
 def graph_layout(graph: Graph, size: Floats) -> Layout:
-    """Draw every component so that distances on paper follow distances in the graph.
+    """Lays out every component so that distances in the drawing follow distances in the graph.
 
     Args:
         graph: a graph of n nodes.
@@ -30,9 +30,9 @@ def graph_layout(graph: Graph, size: Floats) -> Layout:
         boxes, inner = size[nodes], distance[np.ix_(nodes, nodes)]
         pairs = np.argwhere(np.triu(inner == 1))
         dense = len(pairs) >= 3 * len(nodes)
-        # Edges of a dense graph run through boxes wherever these stand, unless they stand on a circle.
+        # Edges of a dense graph run through boxes in any layout except on a circle.
         shape = _circle(len(nodes)) if dense and len(nodes) <= 40 else _upright(_stress(inner), pairs)
-        # Wide boxes need longer edges from left to right only.
+        # Wide boxes only need longer horizontal edges.
         center = _spread(shape * (EDGE + boxes.mean(0)), boxes, pairs[:0] if dense else pairs)
         parts.append((nodes, Layout(center, boxes, list(center[pairs]))))
     return pack(parts, size)
@@ -46,7 +46,7 @@ def _circle(count: int) -> Floats:
 def _stress(hops: Floats) -> Floats:
     """Minimise sum_ij (|x_i - x_j| / hops_ij - 1)^2 by majorisation, the best of several starts.
 
-    Classical scaling unrolls paths and grids, a circle opens cycles and stars, random points help the others.
+    The starts are classical scaling, good for paths and grids, a circle, good for cycles and stars, and random points.
     """
     count, eye = len(hops), np.eye(len(hops))
     if count == 1:
@@ -69,13 +69,13 @@ def _stress(hops: Floats) -> Floats:
     scaling = (axis * np.sqrt(np.maximum(size, 0.0)))[:, :-3:-1] + 1e-3 * rng.normal(size=(count, 2))
     starts = [scaling, _circle(count), *rng.normal(size=(min(12, 600 // count), count, 2)) * hops.max() / 2]
     ends = [improved(start, 60) for start in starts]
-    # Rounded, so that of equally good drawings the first one is taken on every machine.
+    # Rounded, so that among equally good drawings every machine takes the first.
     best = min(ends, key=lambda x: round(float((weight * (apart(x) - hops) ** 2).sum()), 3))
     return improved(best, min(600, 60_000 // count))
 
 
 def _upright(xy: Floats, pairs: Ints) -> Floats:
-    """Turn a drawing so that its edges lie along the axes as far as they can, its first node at the upper left."""
+    """Rotates a drawing so that its edges are as parallel to the axes as possible, with the first node upper left."""
     angle = np.deg2rad(np.arange(0, 180, 0.5))
     turns = xy @ np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]).transpose(2, 0, 1)
     slant = np.abs(turns[:, pairs[:, 0]] - turns[:, pairs[:, 1]]).sum((1, 2))
@@ -85,7 +85,7 @@ def _upright(xy: Floats, pairs: Ints) -> Floats:
 
 
 def _spread(center: Floats, size: Floats, pairs: Ints) -> Floats:
-    """Push boxes off each other, and off the edges that would run through them."""
+    """Moves boxes apart, and away from edges that run through them."""
     count, rounds = len(size), min(400, 20_000 // len(size))
     need = (size[:, None] + size) / 2 + BOX_GAP
     later = np.sign(np.arange(count)[:, None] - np.arange(count))[:, :, None]

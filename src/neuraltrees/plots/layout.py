@@ -1,7 +1,7 @@
-"""A drawing's boxes and lines, and how its components share the paper.
+"""Boxes and lines of a drawing, and the arrangement of its components.
 
-All lengths are points (1/72 inch), the unit of fonts. Boxes are as large as their texts and are moved apart, never
-shrunk, so that what is legible in a small drawing is legible in a large one.
+All lengths are in points (1/72 inch), the unit of font sizes. Boxes have the size of their texts; they are moved apart,
+never shrunk, so that large drawings stay legible.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 COMPONENT_GAP = 28.0
-SHELF = 380.0  # components stand side by side at least up to this width
+SHELF = 380.0  # minimum width of a row of components
 
 
 @dataclass(frozen=True)
@@ -34,23 +34,23 @@ class Layout:
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:
-        """Lower left and upper right corner of all that is drawn."""
+        """Lower left and upper right corner of the bounding box."""
         points = np.concatenate([self.center - self.size / 2, self.center + self.size / 2, *self.lines])
         return (points.min(0), points.max(0)) if len(points) else (np.zeros(2), np.zeros(2))
 
     @property
     def extent(self) -> Floats:
-        """Width and height of all that is drawn."""
+        """Width and height of the bounding box."""
         low, high = self.bounds
         return high - low
 
     def moved(self, shift: Floats) -> Layout:
-        """The same drawing in another place."""
+        """The drawing, translated."""
         return Layout(self.center + shift, self.size, [line + shift for line in self.lines])
 
 
 def hops(count: int, edges: Ints) -> Floats:
-    """Numbers of edges between all pairs of nodes, infinite across components (Floyd and Warshall)."""
+    """Distances in edges between all pairs of nodes, infinite across components (Floyd–Warshall)."""
     hops = np.where(np.eye(count, dtype=bool), 0.0, np.inf)
     hops[edges[:, 0], edges[:, 1]] = hops[edges[:, 1], edges[:, 0]] = 1.0
     for k in range(count):
@@ -64,7 +64,7 @@ def components(hops: Floats) -> list[Ints]:
 
 
 def pack(parts: list[tuple[Ints, Layout]], size: Floats) -> Layout:
-    """Set components side by side on shelves, single nodes last."""
+    """Arranges components in rows from left to right, single nodes last."""
     center, lines = np.zeros_like(size), list[Floats]()
     gap = np.array([COMPONENT_GAP, COMPONENT_GAP / 2])
     extent = [part.extent + gap for _, part in parts]

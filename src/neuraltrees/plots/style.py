@@ -1,4 +1,4 @@
-"""The one style of all figures: palette, settings and saving. Readable in print, without colour too."""
+"""The style of all figures: palette, settings and saving. Figures are readable in print and without colour."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from neuraltrees.files import PathLike, write_whole
 ENDINGS = (".svg", ".png", ".pdf")
 DPI = 160
 INK, GREY, GRID = "#15202b", "#5b6672", "#e3e7ec"
-# The colours of Okabe and Ito, which people of every colour vision tell apart.
+# The colours of Okabe and Ito, safe for colour-blind readers.
 BLUE, VERMILION, SKY, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#56B4E9", "#E69F00", "#009E73", "#CC79A7"
 BLUES = LinearSegmentedColormap.from_list("share", ["#f4f7fa", "#9ecae8", BLUE, "#00395c"])
-# On top of matplotlib's defaults, not of the user's own settings; texts stay texts, to be searched and read aloud.
+# They extend matplotlib's defaults, not the user's settings. Texts in SVG stay texts, for search and screen readers.
 SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "neuraltrees",
@@ -54,7 +54,7 @@ SETTINGS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Look:
-    """How a network looks in a figure: marker, dashes and hatch tell it from others where colours do not print."""
+    """Line and bar style of a network: marker, dashes and hatch distinguish it from others without colour."""
 
     color: str
     marker: str
@@ -78,7 +78,7 @@ MORE = (
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """The settings of all figures, within a `with` block or a function decorated by `@house_style()`.
+    """Applies the settings of all figures in a `with` block or a function decorated by `@house_style()`.
 
     >>> import matplotlib
     >>> with house_style():
@@ -117,7 +117,7 @@ def error_line(
 
 
 def plain_numbers(axis: Axis) -> None:
-    """Labels a logarithmic axis by plain numbers: powers of ten would need mathematics in texts, which is off."""
+    """Labels a logarithmic axis by plain numbers; powers of ten would need math text, which is off."""
     axis.set_major_formatter("{x:,g}")
     axis.set_minor_formatter(NullFormatter())
 
@@ -130,7 +130,7 @@ def readable_ink(fill: Sequence[float]) -> str:
 
 
 def check_ending(path: PathLike) -> str:
-    """The format that a path asks for: svg, png or pdf; any other ending raises `InputError`."""
+    """The format of a path by its ending: svg, png or pdf; any other ending raises `InputError`."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise InputError(f"Expected a path that ends in {', '.join(ENDINGS)}; got {path}. Change its ending.")
@@ -143,7 +143,7 @@ def figure_bytes(figure: Figure, form: str, tight: bool = False) -> bytes:
     Args:
         figure: the figure.
         form: svg, png or pdf.
-        tight: whether to cut the margins off.
+        tight: whether to crop the margins.
     """
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
     box: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.05} if tight else {}
@@ -154,7 +154,7 @@ def figure_bytes(figure: Figure, form: str, tight: bool = False) -> bytes:
 
 
 def save_figure(figure: Figure, path: PathLike) -> None:
-    """Writes a figure whole or not at all, in the format of its ending: .svg, .png or .pdf.
+    """Writes a figure atomically, in the format of its ending: .svg, .png or .pdf.
 
     >>> save_figure(Figure(), "figure.gif")
     Traceback (most recent call last):

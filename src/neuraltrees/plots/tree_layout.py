@@ -1,4 +1,4 @@
-"""Where the bags of a decomposition and the nodes of an H-tree stand: tidy trees in rows."""
+"""Layout of tree decompositions and H-trees: tidy trees in rows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from neuraltrees.decomposition import TreeDecomposition
     from neuraltrees.htree import HTree
 
-ROW_GAP = (26.0, 60.0)  # between two rows of a tree, at least and, under a wide fan of children, at most
+ROW_GAP = (26.0, 60.0)  # minimum and maximum space between two rows of a tree; it grows with the width of the children
 LEAF_GAP, BAG_GAP, COUSIN_GAP, ROOT_GAP = 4.0, 10.0, 9.0, 18.0
 BRACKET, BRACKET_STEP, BRACKET_RADIUS = 13.0, 7.0, 8.0  # root-root edges that pass over other roots
 
 
 def decomposition_layout(decomposition: TreeDecomposition, size: Floats) -> Layout:
-    """Hang every component from its centre, downwards, or to the right where that is much narrower.
+    """Lays out every component as a tree rooted at its centre, top-down, or left to right if that is much smaller.
 
     Args:
         decomposition: a tree decomposition of b bags.
@@ -41,7 +41,7 @@ def decomposition_layout(decomposition: TreeDecomposition, size: Floats) -> Layo
 
 
 def htree_layout(htree: HTree, size: Floats) -> Layout:
-    """Draw level by level: roots in the top row, children below their parent, components side by side.
+    """Lays out level by level: roots in the top row, children below their parent, components side by side.
 
     Args:
         htree: an H-tree of N nodes.
@@ -56,9 +56,9 @@ def htree_layout(htree: HTree, size: Floats) -> Layout:
 
 
 def _tree(parent: list[int], level: list[int], rows: Sequence[Sequence[int]], size: Floats, gap: float) -> Layout:
-    """A forest in rows, its roots from left to right as given, a list per component."""
+    """A forest in rows; `rows` lists the roots of each component from left to right."""
     count = len(parent)
-    # Two levels above the roots keep each component, and all of them, together.
+    # Two artificial levels above the roots: one node per component, and one above all.
     children: list[list[int]] = [*([] for _ in parent), *map(list, rows), [*range(count, count + len(rows))]]
     for child, above in enumerate(parent):
         if above >= 0:
@@ -71,7 +71,7 @@ def _tree(parent: list[int], level: list[int], rows: Sequence[Sequence[int]], si
         floor.append(top[-1] - max(size[v, 1] for v in range(count) if level[v] == depth))
         top.append(floor[-1] - float(np.clip(0.16 * fan, *ROW_GAP)))
     center = np.stack([x, np.array(top)[level] - size[:, 1] / 2], 1)
-    # First straight down to the floor of the row: an edge must not cut a taller box beside its parent.
+    # First straight down to the bottom of the row, so that an edge does not cross a taller box beside its parent.
     lines = [
         np.array([[x[p], top[level[p]] - size[p, 1]], [x[p], floor[level[p]]], [x[v], top[level[v]]]])
         for v, p in enumerate(parent)
@@ -81,7 +81,7 @@ def _tree(parent: list[int], level: list[int], rows: Sequence[Sequence[int]], si
 
 
 def _tidy(children: Sequence[Sequence[int]], width: Sequence[float], gaps: Sequence[tuple[float, float]]) -> Floats:
-    """Centre every node over its children, and set subtrees as close as the outlines of their rows allow.
+    """Centres every node over its children, with subtrees as close as their outlines allow.
 
     Args:
         children: children of every node from left to right; the last node is the root, whose subtrees do not interlock.
@@ -99,7 +99,7 @@ def _tidy(children: Sequence[Sequence[int]], width: Sequence[float], gaps: Seque
             parts = [outline.pop(child) for child in children[v]]
             if v == order[0]:
                 parts = [np.tile([part[:, 0].min(), part[:, 1].max()], (len(part), 1)) for part in parts]
-            # The mean of two valid placements is valid: pushed to the left and pushed to the right, it is even.
+            # The mean of two valid placements, pushed to the left and pushed to the right, is valid and balanced.
             place = _pushed_left(parts, gaps[v]) - _pushed_left([-p[:, ::-1] for p in parts[::-1]], gaps[v])[::-1]
             x[list(children[v])] = place = place / 2 - (place[0] + place[-1]) / 4
             below = np.array([[np.inf, -np.inf]] * max(map(len, parts)))
@@ -113,7 +113,7 @@ def _tidy(children: Sequence[Sequence[int]], width: Sequence[float], gaps: Seque
 
 
 def _pushed_left(parts: Sequence[Floats], gaps: tuple[float, float]) -> Floats:
-    """Leftmost places of subtrees, given the left and the right end of each of their rows."""
+    """Leftmost positions of subtrees, given the left and the right end of each of their rows."""
     end = np.full(max(map(len, parts)), -np.inf)
     place = np.zeros(len(parts))
     for i, part in enumerate(parts):
@@ -124,9 +124,9 @@ def _pushed_left(parts: Sequence[Floats], gaps: tuple[float, float]) -> Floats:
 
 
 def _row_order(roots: Ints, joined: Ints) -> list[int]:
-    """Roots of one component from left to right, so that no two edges above the row cross.
+    """Orders the roots of one component from left to right so that no two edges above the row cross.
 
-    Both sides of the middle of the tree are in preorder, small branches first, because edges pass over these.
+    Both sides of the tree's centroid are in preorder, small branches first, because edges pass over these.
     """
     near: dict[int, list[int]] = {int(v): [] for v in roots}
     for a, b in joined.tolist():
@@ -138,7 +138,7 @@ def _row_order(roots: Ints, joined: Ints) -> list[int]:
         branches = sorted((walk(u, v) for u in near[v] if u != origin), key=len)
         return [v, *(u for branch in branches for u in branch)]
 
-    # In the middle no branch holds more than half of the roots.
+    # At the centroid no branch holds more than half of the roots.
     middle = min(near, key=lambda v: max((len(walk(u, v)) for u in near[v]), default=0))
     sides: tuple[list[list[int]], list[list[int]]] = ([], [])
     for branch in sorted((walk(u, middle) for u in near[middle]), key=len, reverse=True):
@@ -160,7 +160,7 @@ def _root_edges(joined: Ints, row: list[int], tree: Layout) -> list[Floats]:
             height[a, b] = max((h + BRACKET_STEP for (c, d), h in height.items() if a <= c and d <= b), default=BRACKET)
 
     def foot(root: int, other: int) -> float:
-        # Brackets of one root stand side by side, those that reach farthest in the middle, so that they do not cross.
+        # The brackets of one root start side by side, the longest ones in the middle, so that they do not cross.
         ends = sorted((sum(span) - root for span in height if root in span), key=lambda end: (end > root, -end))
         step = min(6.0, (size[root, 0] - 8) / len(ends))
         return float(center[root, 0] + (ends.index(other) - (len(ends) - 1) / 2) * step)

@@ -1,4 +1,4 @@
-"""The figure of a tuning: heat maps of the validation metric, stage after stage, the chosen trials framed."""
+"""The figure of a tuning: heat maps of the validation metric per stage, with the chosen trials framed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from neuraltrees.tuning.grid import Value, shown
 from neuraltrees.tuning.trials import Trial, Tuned, of_stage
 
 WORDS = {"layers": "rounds", "hidden": "hidden size", "lr": "learning rate", "weight_decay": "weight decay"}
-# All in inches, so that every cell has room for "100.0" and all have the same size.
+# Sizes in inches: every cell has the same size, with room for "100.0".
 CELL_WIDTH, CELL_HEIGHT = 0.52, 0.31
 LEFT, RIGHT, GAP, HEAD, TITLE, FOOT, SCALE = 0.72, 0.15, 0.2, 0.34, 0.28, 0.55, 0.75
 ACROSS = 3  # panels side by side
@@ -31,7 +31,7 @@ ACROSS = 3  # panels side by side
 
 @dataclass(frozen=True)
 class _Stage:
-    """A stage: its last two hyper-parameters are the axes of heat maps, of which every point of the others has one."""
+    """A stage: its last two hyper-parameters are the axes of heat maps; there is one per combination of the others."""
 
     number: int
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class _Stage:
 
     @property
     def pitch(self) -> tuple[float, float]:
-        """From panel to panel, across and down; there is room for the label of a single column."""
+        """Horizontal and vertical distance between panels, wide enough for the label of a single column."""
         title = TITLE if len(self.panels) > 1 else 0.0
         return max(len(self.columns) * CELL_WIDTH + GAP, 1.0), len(self.rows) * CELL_HEIGHT + title
 
@@ -65,7 +65,7 @@ class _Stage:
 
 
 def tune_figure(tuned: Tuned, path: PathLike) -> None:
-    """Draws the mean of the validation metric of every trial, the chosen ones framed, to a .svg, .png or .pdf file."""
+    """Draws the mean validation metric of every trial, with the chosen trials framed, to a .svg, .png or .pdf file."""
     check_ending(path)
     with house_style():
         figure = _drawn(tuned)
@@ -78,7 +78,7 @@ def _drawn(tuned: Tuned) -> Figure:
         for number, names in enumerate(tuned.stages, start=1)
     ]
     width = LEFT + max(4.6, *(stage.size[0] for stage in stages)) + RIGHT
-    beside = stages[-1].size[0] + 2.8 <= width - LEFT - RIGHT  # room for the scale at the right of the last stage
+    beside = stages[-1].size[0] + 2.8 <= width - LEFT - RIGHT  # the color bar fits beside the last stage
     height = sum(HEAD + max(stage.size[1], 2 * CELL_HEIGHT) + FOOT for stage in stages) + (0.0 if beside else SCALE)
     figure = Figure((width, height))
     scale = _Scale.of(tuned)
@@ -112,7 +112,7 @@ def _drawn(tuned: Tuned) -> Figure:
 
 @dataclass(frozen=True)
 class _Scale:
-    """How values become colours and texts, in per cent where the metric is; dark is good."""
+    """Maps values to colours and texts, in per cent if the metric is a share; darker is better."""
 
     colors: Colormap
     norm: Normalize
@@ -127,7 +127,7 @@ class _Scale:
         up = tuned.higher_is_better
         factor = 100.0 if tuned.percent else 1.0
         values = [factor * t.val_mean for t in tuned.trials if math.isfinite(t.val_mean)]
-        # A few failures would take most of the scale; they keep their numbers, and the faintest colour.
+        # A few failed trials would take most of the scale; they are clipped to the faintest colour.
         low, high = (np.quantile(values, 0.05), max(values)) if up else (min(values), np.quantile(values, 0.95))
         norm = Normalize(float(low) if high > low else float(low) - 1, float(high))
         title = f"mean validation {tuned.metric}{' (%)' if tuned.percent else ''}"
@@ -147,7 +147,7 @@ def _heat_map(axes: Axes, stage: _Stage, fixed: dict[str, Value], scale: _Scale)
         row = stage.rows.index(trial.point[stage.names[-2]]) if len(stage.names) > 1 else 0
         column = stage.columns.index(trial.point[stage.names[-1]])
         heat[row, column] = scale.factor * trial.val_mean
-        # A training that diverged has no colour.
+        # A diverged training has no colour.
         ink = readable_ink(scale.colors(scale.norm(heat[row, column]))) if math.isfinite(trial.val_mean) else INK
         place: dict[str, Any] = {"size": 8, "ha": "center", "va": "center_baseline"}
         axes.text(column + 0.5, row + 0.5, scale.text(trial.val_mean), color=ink, **place)

@@ -1,4 +1,4 @@
-"""The paper's theory as working code: compatible functions, the lemmas, the bounds, and what they promise."""
+"""The paper's theory as working code: compatible functions, the lemmas, the bounds and the approximation theorem."""
 
 from typing import TYPE_CHECKING
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
     from neuraltrees.theory.compatible import CompatibleFunction as CompatibleFunction
     from neuraltrees.theory.composition import Composition as Composition
     from neuraltrees.theory.factorisation import Factorisation as Factorisation
-    from neuraltrees.theory.grids import naive_parameters as naive_parameters
-    from neuraltrees.theory.hats import HatNetwork as HatNetwork
+    from neuraltrees.theory.grid_resolution import naive_parameters as naive_parameters
+    from neuraltrees.theory.hat_network import HatNetwork as HatNetwork
+    from neuraltrees.theory.interpolated_table import InterpolatedTable as InterpolatedTable
     from neuraltrees.theory.invariance import ExpSum as ExpSum
     from neuraltrees.theory.invariance import homomorphisms as homomorphisms
-    from neuraltrees.theory.ridges import RidgeNetwork as RidgeNetwork
-    from neuraltrees.theory.tables import Table as Table
+    from neuraltrees.theory.ridge_network import RidgeNetwork as RidgeNetwork
 
 _LAZY = {
     "RootSum": "neuraltrees.theory.aggregation",
     "Approximation": "neuraltrees.theory.approximation",
     "approximate": "neuraltrees.theory.approximation",
-    "naive_parameters": "neuraltrees.theory.grids",
+    "naive_parameters": "neuraltrees.theory.grid_resolution",
     "parameter_bound": "neuraltrees.theory.bounds",
     "parameter_bound_by_treewidth": "neuraltrees.theory.bounds",
     "CompatibleFunction": "neuraltrees.theory.compatible",
     "maximal_cliques": "neuraltrees.theory.cliques",
     "Composition": "neuraltrees.theory.composition",
     "Factorisation": "neuraltrees.theory.factorisation",
-    "HatNetwork": "neuraltrees.theory.hats",
+    "HatNetwork": "neuraltrees.theory.hat_network",
     "ExpSum": "neuraltrees.theory.invariance",
     "homomorphisms": "neuraltrees.theory.invariance",
-    "RidgeNetwork": "neuraltrees.theory.ridges",
-    "Table": "neuraltrees.theory.tables",
+    "RidgeNetwork": "neuraltrees.theory.ridge_network",
+    "InterpolatedTable": "neuraltrees.theory.interpolated_table",
 }
 
 __all__ = list(_LAZY)

@@ -1,4 +1,4 @@
-"""Weights of message passing that bring the sum of the root values to every leaf (the paper's aggregation lemma)."""
+"""Message-passing weights that bring the sum of the root values to every leaf (the paper's aggregation lemma)."""
 
 from __future__ import annotations
 
@@ -15,38 +15,40 @@ from neuraltrees.nn import ConvOptions, GINConv, Messages
 from neuraltrees.nn.schedule.rounds import RELATIONS
 
 ROOT_ROOT, TO_CHILD = 0, 2  # edge types
-NOW, BEFORE, SUM, BELOW, GATE = range(5)  # channels of the states; gates follow one another
-ONE = BEFORE  # after the first round
+# Channels of the states: s_t, s_{t-1}, the sum so far, whether the node is below the roots; GATE + k is the gate g_k.
+NOW, BEFORE, SUM, BELOW, GATE = range(5)
+ONE = BEFORE  # this channel holds the constant 1 after the first round
 
 Weights: TypeAlias = Mapping[tuple[int, int], float]
 
 
 class RootSum(nn.Module):
-    r"""GIN rounds, their weights set by hand, after which every node of a tree holds the sum of its root values.
+    r"""GIN rounds with fixed weights, after which every node of a tree holds the sum of the tree's root values.
 
-    The lemma lets every tree node have weights of its own. Ours are shared by all nodes and do not depend on the tree:
-    one network serves all trees within its sizes. Among the roots it computes, for t = 0, 1, 2, …, the sum of the
-    values at distance t,
+    The lemma allows separate weights for every tree node. Here all nodes share their weights, which do not depend on
+    the tree: one network serves all trees up to its sizes. Among the roots it computes, for t = 0, 1, 2, …, the sum of
+    the values at distance t,
 
     :math:`s_0 = h,\quad s_1 = A h,\quad s_2 = A s_1 - D s_0,\quad s_{t+1} = A s_t - (D - I) s_{t-1},`
 
-    with the adjacency A and the degrees D of the root tree. What lies at distance t from a neighbour is at t + 1 from
-    here, or at t - 1, and then all neighbours but one see it: that is taken off. In a tree each root has one distance,
-    so :math:`\sum_t s_t` is the sum over all roots. Meanwhile every other node takes over its parent's sum.
+    with the adjacency matrix A and the degree matrix D of the tree of roots. A root at distance t from a neighbour is
+    at distance t + 1 or t - 1 from the node itself. Those at t - 1 are counted by all neighbours but one, hence the
+    term that is subtracted. Any two roots have one distance, so :math:`\sum_t s_t` is the sum over all roots. At the
+    same time every other node copies the sum of its parent.
 
-    The products with D come from gates: :math:`d\,s = \sum_k \mathrm{ReLU}(s - g_k)`, where :math:`g_k` is 1 if
-    :math:`d < k` and else 0. This is exact because :math:`0 ≤ s ≤ 1`, the lemma's assumption. The degrees are
-    counted by a sum of ones over neighbours, which takes GIN: a mean over neighbours (GraphSAGE) of ones is one, and
-    GCN divides by roots of degrees.
+    The products with D are sums of gated values: :math:`d\,s = \sum_k \mathrm{ReLU}(s - g_k)`, where the gate
+    :math:`g_k` is 1 if :math:`d < k` and else 0. This is exact because :math:`0 ≤ s ≤ 1`, the lemma's assumption. A
+    degree is a sum of ones over the neighbours, which requires GIN: the mean of ones (GraphSAGE) is one, and GCN
+    divides by square roots of degrees.
 
     Args:
-        root_diameter: the longest path among roots, in edges, that trees may have.
-        root_degree: the largest number of root neighbours that a root may have.
-        depth: the deepest level that trees may have.
+        root_diameter: largest supported diameter of the tree of roots, in edges.
+        root_degree: largest supported number of root neighbours of a root.
+        depth: deepest supported level.
         scale: root values are at least 0 and sum to at most this, in every tree.
 
-    Shapes: h :math:`(N)` or :math:`(N, B)` → the same. Values of nodes that are no roots count for nothing. In a
-    forest, each tree has its own sum.
+    Shapes: h :math:`(N)` or :math:`(N, B)` → the same. Values of nodes that are not roots are ignored. In a forest,
+    each tree has its own sum.
 
     >>> from neuraltrees.graph import Graph
     >>> from neuraltrees.htree import build_htree
@@ -71,7 +73,7 @@ class RootSum(nn.Module):
         self.scale = float(scale)
         self.width = GATE + 1 + 2 * root_degree
         rounds = max(2, root_diameter + 1) + depth
-        with torch.random.fork_rng(devices=[]):  # what they start from is not kept, and draws nothing from others
+        with torch.random.fork_rng(devices=[]):  # the random initial weights are overwritten
             self.convs = nn.ModuleList(
                 GINConv(1 if i == 0 else self.width, self.width, ConvOptions(relations=RELATIONS))
                 for i in range(rounds)
@@ -81,20 +83,20 @@ class RootSum(nn.Module):
 
     @classmethod
     def for_tree(cls, htree: HTree, scale: float = 1.0) -> RootSum:
-        """The network of just the sizes of a tree."""
+        """The smallest network that supports a tree."""
         return cls(*tree_sizes(htree), scale)
 
     @property
     def num_parameters(self) -> int:
-        """The weights and biases that are not zero."""
+        """Number of nonzero weights and biases."""
         return sum(int(parameter.count_nonzero()) for parameter in self.parameters())
 
     def _set_weights(self) -> None:
         first, second, *later = cast(list[GINConv], list(self.convs))
         degrees = range(1, self.root_degree + 1)
-        # First the values stay where they are, beside a one.
+        # The first round keeps the values and adds a channel of ones.
         _fill(first, own={(0, NOW): 1.0}, bias={ONE: 1.0}, out={(NOW, NOW): 1.0, (ONE, ONE): 1.0})
-        # Then neighbours' values are added up, and ones are counted: e_k = ReLU(k - d), g_k = e_k - e_{k-1}.
+        # The second sums the neighbours' values and counts ones: e_k = ReLU(k - d), g_k = e_k - e_{k-1}.
         near, own, from_parent, at_root, gate = range(5)
         _fill(
             second,
@@ -112,7 +114,7 @@ class RootSum(nn.Module):
             self._fill_later(conv, first_gate=1 if t == 1 else 2)
 
     def _fill_later(self, conv: GINConv, first_gate: int) -> None:
-        """s_{t+1} = A s_t - Σ_k ReLU(s_{t-1} - g_k), and the sum at roots, or the parent's."""
+        """s_{t+1} = A s_t - Σ_k ReLU(s_{t-1} - g_k); roots add it to their sum, other nodes copy the parent's sum."""
         near, now, at_root, from_parent, below = range(5)
         degrees, product = range(1, self.root_degree + 1), below + self.root_degree
         _fill(
@@ -163,7 +165,7 @@ class RootSum(nn.Module):
 
 
 def tree_sizes(htree: HTree) -> tuple[int, int, int]:
-    """The longest path among roots in edges, the largest number of a root's root neighbours, and the deepest level."""
+    """The diameter of the tree of roots in edges, the largest number of root neighbours, and the deepest level."""
     around: dict[int, list[int]] = {root: [] for root in torch.nonzero(htree.parent < 0).flatten().tolist()}
     for source, target in htree.edge_index[:, htree.edge_type == ROOT_ROOT].t().tolist():
         around[source].append(target)
@@ -195,7 +197,7 @@ def _fill(
     messages: Mapping[int, Weights] | None = None,
     bias: Mapping[int, float] | None = None,
 ) -> None:
-    """Sets all parameters of a round: these weights from channel to channel, and zero elsewhere."""
+    """Sets all parameters of a round: the given weights, by (input channel, output channel), and zero elsewhere."""
     with torch.no_grad():
         for parameter in conv.parameters():
             parameter.zero_()

@@ -1,4 +1,4 @@
-"""The neural tree that Theorem 3 promises: networks at the bags of an H-tree, within ε of a compatible function."""
+"""The neural tree of Theorem 3: networks at the bags of an H-tree, within ε of a compatible function."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from neuraltrees.nn.schedule.leaves import pool_leaves
 from neuraltrees.theory.aggregation import RootSum
 from neuraltrees.theory.compatible import CompatibleFunction, answer_dtype
 from neuraltrees.theory.composition import Composition
-from neuraltrees.theory.grids import check_accuracy, choose_cells, slope_of
-from neuraltrees.theory.hats import HatNetwork
-from neuraltrees.theory.ridges import RidgeNetwork
+from neuraltrees.theory.grid_resolution import check_accuracy, choose_cells, slope_of
+from neuraltrees.theory.hat_network import HatNetwork
+from neuraltrees.theory.ridge_network import RidgeNetwork
 
 ApproximationMethod: TypeAlias = Literal["interpolate", "fit"]
 
@@ -27,17 +27,17 @@ class Approximation:
     r"""A compatible function as message passing on an H-tree.
 
     Leaves hold the features. A bag whose subgraph is complete applies its network to its leaves,
-    :math:`h_u = \mathrm{ReLU}(\hat θ_{B_u}(h_l) - \min \hat θ_{B_u})`; any other adds its children up,
-    :math:`h_u = \mathrm{ReLU}(\sum_w h_w)`. Then `RootSum` brings the sum of the roots to every leaf, and the mean over
-    the leaves of a graph node, with the minima added again, is what the node answers.
+    :math:`h_u = \mathrm{ReLU}(\hat θ_{B_u}(h_l) - \min \hat θ_{B_u})`; any other bag sums its children,
+    :math:`h_u = \mathrm{ReLU}(\sum_w h_w)`. Then `RootSum` brings the sum of the roots to every leaf. The output of a
+    graph node is the mean over its leaves, plus the minima that were subtracted.
 
-    In a disconnected graph a node answers with the part of the function on its own component; the function is the sum
-    over components.
+    In a disconnected graph the output of a node is the part of the function on its own component; the function is the
+    sum over components.
 
     Args:
         composition: the function along the H-tree.
-        networks: the network of every bag that has a clique.
-        epsilon: the accuracy that was asked for.
+        networks: the network of every bag that computes a clique.
+        epsilon: the requested accuracy.
 
     Shapes: X :math:`(…, n)` in the unit cube → :math:`(…)`
     """
@@ -48,23 +48,23 @@ class Approximation:
 
     @cached_property
     def aggregation(self) -> RootSum:
-        """The rounds after the roots; what they sum is never above the scale."""
+        """The rounds that bring the sum of the roots to the leaves; its scale bounds that sum."""
         scale = sum(network.high - network.low for network in self.networks.values())
         return RootSum.for_tree(self.composition.htree, scale * (1 + 1e-6) or 1.0)
 
     @property
     def error_bound(self) -> float | None:
-        """A proven bound on the sup-error, the sum of those of all cliques; None for fitted networks."""
+        """A proven bound on the sup-error, the sum of the bounds of all cliques; None for fitted networks."""
         proven = [network.error for network in self.networks.values() if isinstance(network, HatNetwork)]
         return sum(proven, 0.0) if len(proven) == len(self.networks) else None
 
     @property
     def num_parameters(self) -> int:
-        """Parameters of networks and sums at bags; those of the aggregation do not depend on the function."""
+        """Parameters of the bags, without those of the aggregation, which do not depend on the function."""
         return sum(self.parameters_by_bag().values())
 
     def parameters_by_bag(self) -> dict[int, int]:
-        """How many parameters every bag has; one that only adds has a weight for each child that has a value."""
+        """Number of parameters per bag; a bag that only sums has one weight per child that is not constantly zero."""
         count: dict[int, int] = {}
         for bag in self.composition.bags:
             network = self.networks.get(bag)
@@ -73,7 +73,7 @@ class Approximation:
         return count
 
     def answers(self, x: Tensor) -> Tensor:
-        """What every graph node answers.
+        """The output of every graph node.
 
         Shapes: x :math:`(…, n)` → :math:`(…, n)`
         """
@@ -89,7 +89,7 @@ class Approximation:
         return answers[..., list(first.values())].sum(-1)
 
     def measured_error(self, points: int = 2000, seed: int = 0) -> float:
-        """The largest error seen: at corners of the cube, on a grid over it, and at random, so many points of each."""
+        """The largest error at corners of the cube, on a grid, and at random points, at most `points` of each."""
         x = cube_points(self.composition.function.graph.num_nodes, points, seed)
         return float((self(x) - self.composition.function(x)).abs().max())
 
@@ -109,7 +109,7 @@ class Approximation:
 
     @cached_property
     def _component(self) -> Tensor:
-        """The tree of the forest of every graph node."""
+        """For every graph node, its tree in the forest."""
         tree = self.composition.htree
         leaves = tree.kappa >= 0
         component = torch.zeros(tree.num_graph_nodes, dtype=torch.int64)
@@ -147,10 +147,11 @@ def approximate(
 ) -> Approximation:
     r"""Builds networks on an H-tree that are within ε of a compatible function on :math:`[0, 1]^n`, in the sup norm.
 
-    - `interpolate`: a `HatNetwork` for every clique. The errors of all cliques add up to less than ε: proven from the
-      Lipschitz constants of the function. The grids are refined one cell at a time, where a parameter buys most.
-    - `fit`: a `RidgeNetwork`, one hidden layer, for every clique, each with an equal share of ε: measured on tens of
-      thousands of points, not proven.
+    - `interpolate`: a `HatNetwork` for every clique. The errors of all cliques sum to less than ε, proven from the
+      Lipschitz constants of the function. The grids are refined one cell at a time, each time where the error
+      decreases most per added parameter.
+    - `fit`: a `RidgeNetwork`, which has one hidden layer, for every clique, each with an equal share of ε. Its error is
+      measured at tens of thousands of points, not proven.
 
     Args:
         function: a compatible function; `interpolate` needs its Lipschitz constants.
@@ -195,7 +196,7 @@ def approximate(
 
 
 def cube_points(dimension: int, count: int, seed: int) -> Tensor:
-    """Points of the unit cube: corners, a grid, and random ones, at most so many of each."""
+    """Points of the unit cube: corners, a grid, and random ones, at most `count` of each."""
     if dimension == 0:
         return torch.zeros(1, 0, dtype=torch.float64)
     generator = torch.Generator().manual_seed(seed)

@@ -13,21 +13,21 @@ def parameter_bound(htree: HTree, epsilon: float, *, root_edges: bool = False) -
     r"""The bound of Theorem 3: :math:`N = \sum_u (d_u - 1) \left(\frac{d_u - 1}{ε}\right)^{d_u - 1}` over the bags.
 
     A bag computes a function of :math:`d_u - 1` inputs, its children. The proof removes the edges among roots and gives
-    each root one edge to an aggregator instead, so that :math:`d_u - 1` is the number of children for every bag; this
-    is what is counted here.
+    each root one edge to an aggregator instead, so that :math:`d_u - 1` is the number of children of every bag. This
+    is the number used here.
 
     The paper states an order of magnitude; this is the sum itself, with 1 for the constant of O(·), to compare trees
-    and accuracies with. What O(·) hides: the number of units behind one point of a grid (see `HatNetwork`), and that
-    the errors of all cliques add up, while ε is that of each. Where the whole sum has to be within ε, as in
-    `approximate`, a clique gets a share of it.
+    and accuracies. O(·) hides the number of units per grid point (see `HatNetwork`), and that ε is the error of each
+    clique, while the errors of all cliques add up. `approximate` keeps the error of the sum below ε: each clique gets
+    a share of it.
 
     Args:
         htree: an H-tree.
         epsilon: the accuracy, above 0 and at most 1; functions map to [0, 1].
-        root_edges: take :math:`d_u` as the degree in the H-tree itself, edges among roots included, as the theorem's
-            statement reads. The corollary's bound :math:`d_u - 1 ≤ \mathrm{tw} + 1` fails for such roots.
+        root_edges: whether :math:`d_u` is the degree in the H-tree itself, edges among roots included, as the theorem
+            is stated. The corollary's bound :math:`d_u - 1 ≤ \mathrm{tw} + 1` then fails for some roots.
 
-    Infinity where the sum is beyond the largest float.
+    Returns infinity if the sum exceeds the largest float.
 
     >>> from neuraltrees.graph import Graph
     >>> from neuraltrees.htree import build_htree

@@ -13,14 +13,14 @@ from torch import Tensor
 
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
-from neuraltrees.theory.cliques import Clique, Home, maximal_cliques
-from neuraltrees.theory.tables import MarkovNetworkLike, Table
+from neuraltrees.theory.cliques import Clique, CliqueIndex, maximal_cliques
+from neuraltrees.theory.interpolated_table import InterpolatedTable, MarkovNetworkLike
 
 Function: TypeAlias = Callable[[Tensor], Tensor]
 
 
 def answer_dtype(x: Tensor) -> torch.dtype:
-    """The type of answers for these features: theirs, and float64 for integers."""
+    """The dtype of outputs: that of the features, or float64 for integer features."""
     return x.dtype if x.is_floating_point() else torch.float64
 
 
@@ -32,7 +32,7 @@ class Component:
         nodes: the clique.
         function: maps features of shape (…, k) to values of shape (…).
         lipschitz: its Lipschitz constant in the sup norm, where known.
-        factor: what its values are multiplied by.
+        factor: multiplies its values.
     """
 
     nodes: Clique
@@ -64,8 +64,8 @@ class CompatibleFunction:
     Args:
         graph: the graph.
         components: for each clique, a function of its nodes' features, in the order in which the clique lists them.
-        lipschitz: Lipschitz constants of the components in the sup norm, one for all or one for each clique; needed by
-            `approximate` alone. Theorem 3 assumes 1.
+        lipschitz: Lipschitz constants of the components in the sup norm, one for all or one per clique; only
+            `approximate` needs them. Theorem 3 assumes 1.
 
     Shapes: X :math:`(…, n)` → :math:`(…)`
 
@@ -96,10 +96,10 @@ class CompatibleFunction:
     def _set(self, graph: Graph, components: Iterable[Component]) -> None:
         self.graph = graph
         self.cliques = maximal_cliques(graph)
-        home = Home(graph)
+        index = CliqueIndex(graph)
         of_clique: dict[Clique, list[Component]] = {clique: [] for clique in self.cliques}
         for component in components:
-            of_clique[home.of(component.nodes)].append(component)
+            of_clique[index.find(component.nodes)].append(component)
         self._components = {clique: tuple(parts) for clique, parts in of_clique.items()}
 
     @classmethod
@@ -112,21 +112,21 @@ class CompatibleFunction:
     def from_markov_network(cls, network: MarkovNetworkLike, unit: bool = False) -> CompatibleFunction:
         r"""The logarithm of a discrete model's unnormalised distribution, :math:`\log p(X) + \log Z`.
 
-        Integer features are states. Real ones between two states interpolate linearly in every coordinate, so that the
-        function is continuous on the whole box, as the theorems want it.
+        Integer features are states. For real features the tables are interpolated linearly in every coordinate, so
+        that the function is continuous, as the theorems require.
 
         Args:
-            network: has `cardinalities`, `cliques` and a `log_potentials` table for each clique.
-            unit: features lie in [0, 1] and :math:`x_v` stands for state :math:`x_v (c_v - 1)`; else features are
-                states, from 0 to :math:`c_v - 1`.
+            network: has `cardinalities`, `cliques` and one table in `log_potentials` per clique.
+            unit: whether features lie in [0, 1], where :math:`x_v` means state :math:`x_v (c_v - 1)`; else features
+                are states, from 0 to :math:`c_v - 1`.
         """
         for clique, table in zip(network.cliques, network.log_potentials, strict=True):
             if table.dim() != len(clique):
                 raise InputError(
                     f"Expected a table of {len(clique)} dimensions for the clique {tuple(clique)}; got shape "
-                    f"{tuple(table.shape)}. Take one network of a batch at a time."
+                    f"{tuple(table.shape)}. Pass the networks of a batch one at a time."
                 )
-        tables = [Table(table, unit) for table in network.log_potentials]
+        tables = [InterpolatedTable(table, unit) for table in network.log_potentials]
         pairs = [pair for clique in network.cliques for pair in combinations(sorted(set(clique)), 2)]
         edges = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).t()
         graph = Graph(edges, num_nodes=len(network.cardinalities))
@@ -168,7 +168,7 @@ class CompatibleFunction:
         return total
 
     def check(self, x: Tensor) -> None:
-        """Raises `InputError` unless the features have a column for every node."""
+        """Raises `InputError` unless the features have one column per node."""
         if x.dim() < 1 or x.shape[-1] != self.graph.num_nodes:
             raise InputError(f"Expected features of shape (…, {self.graph.num_nodes}); got {tuple(x.shape)}.")
 

@@ -1,4 +1,4 @@
-"""A compatible function as a composition along an H-tree (the paper's lemma of the compositional structure)."""
+"""A compatible function as a composition along an H-tree (the paper's lemma on the compositional structure)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Composition:
     r"""Every :math:`γ_r` as nested functions of children, :math:`h_u = H_u(\{h_w : w ∈ N_{in}(u)\})`.
 
     A leaf holds the feature of its graph node, :math:`h_l = x_{κ(l)}`. The children of a bag decompose its subgraph, so
-    its cliques are distributed over them as those of the graph are over the roots, and :math:`H_u` adds the children
-    up. This ends at a bag whose subgraph is complete: its children are leaves, and :math:`H_u` is :math:`θ_{B_u}`, or
-    zero if another bag has that clique or it is not maximal in the graph.
+    the cliques of a bag are distributed over its children just as those of the graph are over the roots, and
+    :math:`H_u` is the sum of the children. At a bag whose subgraph is complete the children are leaves, and :math:`H_u`
+    is :math:`θ_{B_u}`, or zero if that clique was given to another bag or is not maximal in the graph.
 
     Args:
         function: a function compatible with a graph.
@@ -58,7 +58,7 @@ class Composition:
             elif cliques[node] and cliques[node] != (tuple(htree.bag(node)),):
                 raise InputError(
                     f"Expected an H-tree of the function's graph; got one with the complete bag {htree.bag(node)}, "
-                    f"where that graph has the clique {cliques[node][0]}. Build it from there: build_htree(f.graph)."
+                    f"where that graph has the clique {cliques[node][0]}. Build it anew: build_htree(f.graph)."
                 )
         for name, value in (
             ("function", function),
@@ -70,7 +70,7 @@ class Composition:
 
     @property
     def bags(self) -> tuple[int, ...]:
-        """The tree nodes that are not leaves, in an order in which children come before parents."""
+        """The tree nodes that are not leaves, children before parents."""
         return tuple(node for node in reversed(range(len(self.children))) if self.children[node])
 
     def clique(self, node: int) -> Clique | None:

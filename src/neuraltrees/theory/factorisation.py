@@ -18,8 +18,8 @@ from neuraltrees.theory.compatible import CompatibleFunction, answer_dtype
 class Factorisation:
     r""":math:`f(X) = \sum_{r ∈ R} γ_r(x_{B_r})` with :math:`γ_r = \sum_{C ∈ \mathcal{C}_r} θ_C(x_C)`.
 
-    Every maximal clique lies in a root bag. Each goes to the first one that contains it, so that the
-    :math:`\mathcal{C}_r` are a partition of the cliques, and none is counted twice.
+    Every maximal clique lies in a root bag. Each is given to the first root bag that contains it, so that the
+    :math:`\mathcal{C}_r` are a partition of the cliques and none is counted twice.
 
     Args:
         function: a function compatible with a graph.
@@ -58,7 +58,7 @@ class Factorisation:
         return tuple(self.cliques)
 
     def gamma(self, root: int, x: Tensor) -> Tensor:
-        """:math:`γ_r`; it reads the columns of the root's bag alone.
+        """:math:`γ_r`; it reads only the columns of the root's bag.
 
         Shapes: x :math:`(…, n)` → :math:`(…)`
         """
@@ -103,9 +103,9 @@ def distribute(cliques: Iterable[Clique], bags: Mapping[int, Sequence[int]]) -> 
 
 
 def check_tree(function: CompatibleFunction, htree: HTree) -> None:
-    """Raises `InputError` unless the tree has the nodes of the function's graph."""
+    """Raises `InputError` unless the tree has as many graph nodes as the function's graph."""
     if htree.num_graph_nodes != function.graph.num_nodes:
         raise InputError(
             f"Expected an H-tree of the function's graph of {function.graph.num_nodes} nodes; got one of a graph of "
-            f"{htree.num_graph_nodes} nodes. Build it from there: build_htree(f.graph)."
+            f"{htree.num_graph_nodes} nodes. Build it from that graph: build_htree(f.graph)."
         )

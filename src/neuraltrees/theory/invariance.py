@@ -26,7 +26,7 @@ MOST_MAPS = 1_000_000
 class ExpSum:
     r""":math:`h(X) = \sum_i α_i\, φ(f^i(X))` with :math:`φ = \exp` and compatible functions :math:`f^i`.
 
-    The paper moves :math:`α_i` into :math:`f^i`, which works for positive ones only; they stay outside here.
+    The paper moves :math:`α_i` into :math:`f^i`, which only works for positive :math:`α_i`; here they stay outside.
 
     Shapes: X :math:`(…, n)` → :math:`(…)`
 
@@ -77,18 +77,19 @@ def homomorphisms(
 
     :math:`\overline{\hom}(H, X) = \sum_π \prod_{u ∈ V(H)} θ(x_{π(u)}) \prod_{uv ∈ E(H)} θ(x_{π(u)}, x_{π(v)})` over the
     maps :math:`π: V(H) → V(G)`. Each product is :math:`\exp f^{H,π}` for a compatible function, the sum of the
-    logarithms. An edge of H must go to an edge of G, whose weight counts, or to a single node, whose weight counts.
+    logarithms. A map must send each edge of H to an edge of G, which contributes its edge weight, or to a single node,
+    which contributes its node weight.
 
-    Weights have to be positive, for their logarithms. The paper's edge weights are in [-1, 1]; with a shift of c, a
+    Weights have to be positive because of the logarithm. The paper's edge weights are in [-1, 1]; with a shift of c, a
     weight is written as :math:`(w + c) - c` and the product expanded, to a sum with coefficients of both signs.
 
     Args:
         pattern: H, a small graph.
         graph: G.
-        node: weight of a node from its feature, positive.
-        edge: weight of an edge from the features of its ends, symmetric and above -shift.
-        shift: added to the edge weights under the logarithm.
-        at: count only maps that send the first node of H here: the component of the equivariant function at this node.
+        node: positive weight of a node, a function of its feature.
+        edge: weight of an edge, a symmetric function of the features of its ends, above -shift.
+        shift: added to the edge weights before the logarithm.
+        at: only count maps that send the first node of H to this node: the value of an equivariant function there.
 
     >>> edge, triangle = Graph([[0], [1]]), Graph([[0, 1, 2], [1, 2, 0]])
     >>> count = homomorphisms(edge, triangle, torch.ones_like, lambda a, b: a * b)
@@ -97,8 +98,8 @@ def homomorphisms(
     """
     if graph.num_nodes**pattern.num_nodes > MOST_MAPS:
         raise InputError(
-            f"Expected at most {MOST_MAPS:,} maps; {pattern.num_nodes} nodes go to {graph.num_nodes} in "
-            f"{graph.num_nodes**pattern.num_nodes:,} ways. Take a smaller pattern."
+            f"Expected at most {MOST_MAPS:,} maps; got {graph.num_nodes**pattern.num_nodes:,} from "
+            f"{pattern.num_nodes} nodes to {graph.num_nodes}. Use a smaller pattern."
         )
     functions, weights = [], []
     for nodes, edges in _maps(pattern, graph, at):
@@ -111,7 +112,7 @@ def homomorphisms(
 
 
 def _maps(pattern: Graph, graph: Graph, at: int | None) -> Iterator[tuple[Counter[int], Counter[tuple[int, int]]]]:
-    """How often every map that keeps edges uses each node's and each edge's weight."""
+    """For every map that preserves edges, how often it uses each node weight and each edge weight."""
     pairs = [(u, v) for u, v in pattern.edge_index.t().tolist() if u < v]
     joined = {(u, v) for u, v in graph.edge_index.t().tolist()}
     for image in product(range(graph.num_nodes), repeat=pattern.num_nodes):
@@ -152,6 +153,6 @@ def _edge_log(weight: EdgeWeight, shift: float, count: int) -> Function:
 def _log(value: Tensor, name: str) -> Tensor:
     if bool((value <= 0).any()):
         raise InputError(
-            f"Expected positive {name} weights; got {float(value.min())}. Those of edges may be shifted: shift=2.0."
+            f"Expected positive {name} weights; got {float(value.min())}. Edge weights can be shifted: shift=2.0."
         )
     return value.log()

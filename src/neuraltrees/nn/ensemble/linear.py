@@ -1,4 +1,4 @@
-"""One linear map, or R of them at once."""
+"""A linear layer with separate weights per run."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from neuraltrees.nn.ensemble.sparse import SparseMap
 
 
 class RunLinear(nn.Module):
-    r"""A linear map for states of one run, or of R runs that each have their own weights.
+    r"""A linear layer for one run, or for R runs with separate weights.
 
     :math:`z_n = h_n W + b`, and with runs :math:`z_{nr} = h_{nr} W_r + b_r`.
 
     Args:
-        in_channels: size of the states.
-        out_channels: size of the result.
+        in_channels: number of input channels.
+        out_channels: number of output channels.
         runs: number of independent runs; None for a single one without the extra dimension.
         bias: whether to add :math:`b`.
-        glorot: whether weights start from Glorot's uniform distribution and the bias from zero, as in GCN and GAT; else
-            both are uniform within :math:`1/\sqrt{F}`, as in `torch.nn.Linear`.
+        glorot: whether weights are initialised by Glorot's uniform distribution and the bias by zero, as in GCN and
+            GAT; else both uniformly in :math:`±1/\sqrt{F}`, as in `torch.nn.Linear`.
 
     Shapes: :math:`(N, F) → (N, O)`; with runs :math:`(N, F)` (shared by the runs) or :math:`(N, R, F) → (N, R, O)`.
     The input may be sparse if it is shared.
@@ -39,7 +39,7 @@ class RunLinear(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the weights and the bias anew."""
+        """Reinitialises the weights and the bias."""
         default = 1 / math.sqrt(max(1, self.in_channels))
         bound = math.sqrt(6 / (self.in_channels + self.out_channels)) if self.glorot else default
         nn.init.uniform_(self.weight, -bound, bound)
@@ -54,7 +54,7 @@ class RunLinear(nn.Module):
         return z if self.bias is None else z + self.bias
 
     def multiply(self, h: Tensor | SparseMap) -> Tensor:
-        """The product alone, without the bias."""
+        """The product with the weights, without the bias."""
         return product(h, self.weight)
 
     def extra_repr(self) -> str:
@@ -63,7 +63,7 @@ class RunLinear(nn.Module):
 
 
 def product(h: Tensor | SparseMap, weight: Tensor) -> Tensor:
-    """States times the weights of one run, or of each run times its own.
+    """The states times the weights, for each run if the weights have a dimension of runs.
 
     Shapes: h :math:`(N, F)`, weight :math:`(F, O)` → :math:`(N, O)`; h :math:`(N, F)`, which may be sparse, or
     :math:`(N, R, F)`, weight :math:`(R, F, O)` → :math:`(N, R, O)`
@@ -73,7 +73,7 @@ def product(h: Tensor | SparseMap, weight: Tensor) -> Tensor:
     if weight.dim() == 2:
         return h @ weight
     runs, size, out = weight.shape
-    if h.dim() == 2:  # one product with the weights of all runs side by side
+    if h.dim() == 2:  # one product with the weights of all runs, concatenated
         return (h @ weight.transpose(0, 1).reshape(size, -1)).view(-1, runs, out)
     if runs == 1:
         return (h.squeeze(1) @ weight[0]).unsqueeze(1)
@@ -82,7 +82,7 @@ def product(h: Tensor | SparseMap, weight: Tensor) -> Tensor:
 
 
 class _RunProduct(torch.autograd.Function):
-    """A product for each run, read from and written to states that lie node by node without a copy."""
+    """One product per run by `torch.bmm`, on states with the nodes as first dimension, without copying them."""
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, weight: Tensor) -> Tensor:

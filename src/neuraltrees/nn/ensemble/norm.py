@@ -1,4 +1,4 @@
-"""Batch norm for one run or R, over states that stand for several equal ones."""
+"""Batch normalisation with separate statistics per run, over states with multiplicities."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from torch import Tensor, nn
 class RunBatchNorm(nn.Module):
     r""":math:`h' = γ (h - μ) / \sqrt{σ^2 + 10^{-5}} + β`, with mean and variance over the nodes of a batch in training.
 
-    A state that stands for several nodes counts as often. Equal to `torch.nn.BatchNorm1d` where each stands for one;
-    every run has statistics of its own.
+    A merged state counts as often as the number of nodes it represents (`copies`). If that is one for all, this equals
+    `torch.nn.BatchNorm1d`. Every run has its own statistics.
 
     Shapes: h :math:`(N, *, F)`, copies :math:`(N)` → :math:`(N, *, F)`
     """

@@ -1,4 +1,4 @@
-"""A function on the unit cube, interpolated on a grid by a ReLU network whose error is proven."""
+"""A function on the unit cube, interpolated on a grid by a ReLU network with a proven error bound."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from torch import Tensor
 from neuraltrees.errors import InputError
 from neuraltrees.theory.compatible import Function, answer_dtype
 
-CHUNK = 2_000_000  # units that are evaluated at once
+CHUNK = 2_000_000  # units evaluated at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HatNetwork:
     r"""The piecewise-linear interpolant on Kuhn's triangulation of a grid, :math:`\sum_g θ(g)\, φ(m x - m g)`.
 
-    The hat of a grid point is :math:`φ(z) = \mathrm{ReLU}(1 - \max_i \mathrm{ReLU}(z_i) - \max_i \mathrm{ReLU}(-z_i))`.
-    The larger of two numbers that are not negative takes two units, :math:`\max(a, b) = \mathrm{ReLU}(a) +
-    \mathrm{ReLU}(b - a)`, so a hat of d variables has :math:`2 + ⌈\log_2 d⌉` hidden layers.
+    The hat function of a grid point is
+    :math:`φ(z) = \mathrm{ReLU}(1 - \max_i \mathrm{ReLU}(z_i) - \max_i \mathrm{ReLU}(-z_i))`. The maximum of two
+    nonnegative numbers takes two units, :math:`\max(a, b) = \mathrm{ReLU}(a) + \mathrm{ReLU}(b - a)`, so a hat function
+    of d variables has :math:`2 + ⌈\log_2 d⌉` hidden layers.
 
     In a simplex with corners :math:`v_i`, the error at a point of barycentric coordinates λ is at most
     :math:`\sum_i λ_i |θ(x) - θ(v_i)| ≤ \frac{L}{m} \sum_i λ_i (1 - λ_i) ≤ \frac{d}{d + 1} \frac{L}{m}`, where L is the
     Lipschitz constant of θ in the sup norm.
 
     Args:
-        values: of θ at the grid points, shape (m + 1, …, m + 1); all above the least one are output weights.
-        lipschitz: L.
+        values: θ at the grid points, shape (m + 1, …, m + 1); the output weights are these minus their minimum.
+        lipschitz: the Lipschitz constant L.
 
     Shapes: x :math:`(…, d)` in the unit cube → :math:`(…)`
 
@@ -44,9 +45,9 @@ class HatNetwork:
 
     @classmethod
     def of(cls, function: Function, dimension: int, cells: int, lipschitz: float) -> HatNetwork:
-        """Evaluates a function at the points of a grid with so many cells along every axis.
+        """Evaluates a function at the points of a grid with `cells` cells per axis.
 
-        Raises `InputError` where neighbouring grid points show a slope above the Lipschitz constant.
+        Raises `InputError` if the slope between neighbouring grid points exceeds the Lipschitz constant.
         """
         axis = torch.arange(cells + 1, dtype=torch.float64) / cells
         values = function(torch.stack(torch.meshgrid(*[axis] * dimension, indexing="ij"), -1))
@@ -54,7 +55,7 @@ class HatNetwork:
         if not slope <= lipschitz * (1 + 1e-6) + 1e-9 * cells:
             raise InputError(
                 f"Expected a function with a Lipschitz constant of {lipschitz} in the sup norm; got a slope of "
-                f"{slope:.6g} between neighbouring grid points. Name a larger constant, or smooth the function."
+                f"{slope:.6g} between neighbouring grid points. Pass a larger constant, or smooth the function."
             )
         return cls(values, lipschitz)
 
@@ -68,12 +69,12 @@ class HatNetwork:
 
     @property
     def low(self) -> float:
-        """The least value of the network on the cube."""
+        """The minimum of the network on the cube."""
         return float(self.values.min())
 
     @property
     def high(self) -> float:
-        """The largest value of the network on the cube."""
+        """The maximum of the network on the cube."""
         return float(self.values.max())
 
     @property
@@ -90,7 +91,7 @@ class HatNetwork:
         return hat_parameters(self.dimension, self.cells)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The network, layer by layer, for all hats at once."""
+        """Evaluates the network layer by layer, all hat functions at once."""
         flat = x.reshape(-1, self.dimension).double()
         hats = self.values.numel()
         rows = torch.split(flat, max(1, CHUNK // (hats * self.dimension)))
@@ -99,7 +100,7 @@ class HatNetwork:
     def _forward(self, x: Tensor) -> Tensor:
         steps = torch.arange(self.cells + 1, dtype=x.dtype)
         offset = self.cells * x.unsqueeze(-1) - steps
-        right, left = offset.relu(), (-offset).relu()  # the first layer; hats of a row share its units
+        right, left = offset.relu(), (-offset).relu()  # the first layer; hat functions of the same row share its units
         point = torch.cartesian_prod(*[torch.arange(self.cells + 1)] * self.dimension).reshape(-1, self.dimension)
         axes = range(self.dimension)
         highest = _maximum([right[:, i, point[:, i]] for i in axes])
@@ -120,15 +121,15 @@ def hat_error(dimension: int, cells: int, lipschitz: float) -> float:
 
 
 def hat_parameters(dimension: int, cells: int) -> int:
-    """The weights and biases of a `HatNetwork`; units that several hats read count once, absent connections not at all.
+    """Number of weights and biases of a `HatNetwork`; shared units count once, absent connections do not count.
 
-    The first layer has 2 d (m + 1) units of a weight and a bias each. Each hat has its maxima, a last unit with a
-    bias, and an output weight; the least value is one more bias.
+    The first layer has 2 d (m + 1) units, each with a weight and a bias. Each hat function has its maxima, a last unit
+    with a bias, and an output weight; the minimum is one more bias.
 
     >>> hat_parameters(1, 4), hat_parameters(2, 4), hat_parameters(3, 4)
     (41, 341, 3061)
     """
-    inputs, weights = [1] * dimension, 0  # how many units each number is a sum of
+    inputs, weights = [1] * dimension, 0  # how many units are summed to get each operand
     while len(inputs) > 1:
         pairs = list(zip(inputs[::2], inputs[1::2], strict=False))
         carried = inputs[-1:] if len(inputs) % 2 else []
@@ -139,18 +140,18 @@ def hat_parameters(dimension: int, cells: int) -> int:
 
 
 def steepest(values: Tensor) -> float:
-    """The largest difference between points of a grid that are one step apart in the sup norm, upwards in all axes."""
+    """The largest difference between a grid point and those one step ahead along one or more axes."""
     steps = [torch.zeros((), dtype=values.dtype)]
     for up in product((0, 1), repeat=values.dim()):
         if any(up):
             ahead = values[tuple(slice(step, None) for step in up)]
             behind = values[tuple(slice(None, size - step) for step, size in zip(up, values.shape, strict=True))]
             steps.append((ahead - behind).abs().max())
-    return float(torch.stack(steps).max())  # not a number, if one of them is
+    return float(torch.stack(steps).max())  # NaN if one of them is NaN
 
 
 def _maximum(numbers: list[Tensor]) -> Tensor:
-    """The largest of some numbers that are not negative, by a tournament of ReLU units."""
+    """The maximum of nonnegative numbers, pairwise by ReLU units."""
     while len(numbers) > 1:
         pairs = zip(numbers[::2], numbers[1::2], strict=False)
         carried = [numbers[-1].relu()] if len(numbers) % 2 else []

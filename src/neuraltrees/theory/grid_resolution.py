@@ -1,4 +1,4 @@
-"""How fine the grids of `HatNetwork` have to be, and how many parameters they take."""
+"""How many cells the grids of `HatNetwork` need for a given accuracy, and how many parameters they have."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import math
 from neuraltrees.errors import ApproximationError, InputError
 from neuraltrees.theory.cliques import Clique
 from neuraltrees.theory.compatible import CompatibleFunction
-from neuraltrees.theory.hats import hat_error, hat_parameters
+from neuraltrees.theory.hat_network import hat_error, hat_parameters
 
 
 def choose_cells(parts: list[tuple[int, float]], epsilon: float, max_parameters: int) -> list[int]:
-    """Cells along the axes of each clique's grid, such that the proven errors sum to less than epsilon.
+    """Cells per axis of each clique's grid, such that the proven errors sum to less than epsilon.
 
     Args:
         parts: number of variables and Lipschitz constant of every clique.
+        epsilon: the bound on the sum of the errors.
+        max_parameters: more parameters raise `ApproximationError`.
 
     >>> choose_cells([(1, 1.0), (3, 1.0)], 0.5, 10_000)
     [5, 2]
@@ -44,7 +46,7 @@ def choose_cells(parts: list[tuple[int, float]], epsilon: float, max_parameters:
         cells[number] += 1
         error += hat_error(size, cells[number], slope) - hat_error(size, cells[number] - 1, slope)
         heapq.heappush(queue, gain(number))
-    # The last step may have gone further than it had to: take cells off again where that saves most.
+    # The last step may have refined more than needed: remove cells again, from the largest networks first.
     for number in sorted(range(len(parts)), key=lambda number: -hat_parameters(parts[number][0], cells[number])):
         size, slope = parts[number]
         while cells[number] > 1:
@@ -57,13 +59,13 @@ def choose_cells(parts: list[tuple[int, float]], epsilon: float, max_parameters:
 
 
 def equal_shares(parts: list[tuple[int, float]], epsilon: float) -> int:
-    """How many parameters equal shares of ε take; it may be far beyond any memory."""
+    """Number of parameters if every clique gets an equal share of ε; nothing is allocated."""
     share = epsilon / max(1, len(parts))
     return sum(hat_parameters(size, _cells(size, slope, share)) for size, slope in parts)
 
 
 def naive_parameters(function: CompatibleFunction, epsilon: float) -> int:
-    """How many parameters the same interpolation takes on all n variables at once, without regard to the graph."""
+    """Number of parameters of the same interpolation on all n variables at once, which ignores the graph."""
     check_accuracy(epsilon)
     slope = sum(slope_of(function, clique) for clique in function.cliques)
     size = function.graph.num_nodes
@@ -77,7 +79,7 @@ def check_accuracy(epsilon: float) -> None:
 
 
 def _cells(size: int, slope: float, epsilon: float) -> int:
-    """The least number of cells with an error below epsilon."""
+    """The smallest number of cells with an error below epsilon."""
     return max(1, int(hat_error(size, 1, slope) / (epsilon * (1 - 1e-9))) + 1)
 
 
@@ -87,6 +89,6 @@ def slope_of(function: CompatibleFunction, clique: Clique) -> float:
     if slope is None or not slope < float("inf"):
         raise InputError(
             f"Expected a finite Lipschitz constant for every component; got {slope} on {clique}. "
-            f'Name it: CompatibleFunction(graph, components, lipschitz=1.0); or take method="fit".'
+            f'Set it: CompatibleFunction(graph, components, lipschitz=1.0); or use method="fit".'
         )
     return slope

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from neuraltrees.errors import InputError
 
-NEAR = {torch.float64: 1e-9}  # a feature this close to a state is that state
-NEAR_ROUNDED = 1e-5  # the same for features of fewer digits
+NEAR = {torch.float64: 1e-9}  # a feature this close to a state counts as that state
+NEAR_ROUNDED = 1e-5  # the same for dtypes of lower precision
 
 
 class MarkovNetworkLike(Protocol):
-    """What is read of a Markov network; table k has one dimension for each variable of clique k."""
+    """The attributes of a Markov network that are needed; table k has one dimension per variable of clique k."""
 
     @property
     def cardinalities(self) -> Sequence[int]: ...
@@ -26,21 +26,20 @@ class MarkovNetworkLike(Protocol):
     def log_potentials(self) -> Sequence[Tensor]: ...
 
 
-class Table:
-    r"""Looks states up; between states, the multilinear interpolation of the corners around.
+class InterpolatedTable:
+    r"""A table as a function: a lookup at states, multilinear interpolation between them.
 
     :math:`θ(x) = \sum_{s ∈ \prod_i \{⌊x_i⌋, ⌊x_i⌋ + 1\}} T_s \prod_i (1 - |x_i - s_i|)`
 
-    A corner of weight zero does not count, so that an entry of minus infinity stays where it is.
+    Corners of weight zero are skipped, so that an entry of minus infinity does not spread to its neighbours.
 
     Args:
-        values: the table T, one dimension for each variable.
-        unit: real features in [0, 1] stand for states from the first to the last; else, and if they are integers,
-            features are states.
+        values: the table T, one dimension per variable.
+        unit: whether real features lie in [0, 1], from the first state to the last. Integer features are always states.
 
     Shapes: x :math:`(…, k)` → :math:`(…)`
 
-    >>> table = Table(torch.tensor([[0.0, 4.0], [1.0, 7.0]]))
+    >>> table = InterpolatedTable(torch.tensor([[0.0, 4.0], [1.0, 7.0]]))
     >>> table(torch.tensor([[1, 0], [1, 1]])), table(torch.tensor([0.5, 1.0]))
     (tensor([1., 7.]), tensor(5.5000))
     >>> table.lipschitz
@@ -52,7 +51,7 @@ class Table:
 
     @property
     def lipschitz(self) -> float:
-        """In the sup norm: the steepest slopes along all coordinates together; infinity with an infinite entry."""
+        """Lipschitz constant in the sup norm, the sum over axes of the steepest slope; infinite if an entry is."""
         if not bool(self.values.isfinite().all()):
             return float("inf")
         slopes = 0.0
@@ -90,4 +89,4 @@ class Table:
         return total.to(x.dtype)
 
     def __repr__(self) -> str:
-        return f"Table(shape={tuple(self.values.shape)}, unit={self.unit})"
+        return f"InterpolatedTable(shape={tuple(self.values.shape)}, unit={self.unit})"

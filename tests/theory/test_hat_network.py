@@ -12,7 +12,7 @@ from torch import Tensor
 
 import neuraltrees as nt
 from neuraltrees.theory import HatNetwork
-from neuraltrees.theory.hats import hat_parameters
+from neuraltrees.theory.hat_network import hat_parameters
 from tests.theory.functions import wave
 
 

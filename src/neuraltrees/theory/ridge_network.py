@@ -1,4 +1,4 @@
-"""A function on the unit cube, fitted by a ReLU network with one hidden layer, whose error is measured."""
+"""A function on the unit cube, fitted by a ReLU network with one hidden layer and a measured error."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from torch import Tensor
 from neuraltrees.errors import ApproximationError
 from neuraltrees.theory.compatible import Function, answer_dtype
 
-CHECKS = 20_000  # points at which the error is measured
-MOST_UNITS = 800  # the fit takes seconds beyond
+CHECKS = 20_000  # random points at which the error is measured, beside a grid of about as many
+MOST_UNITS = 800  # with more, a fit takes seconds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RidgeNetwork:
-    r"""A shallow network as the theorem has it at every bag, :math:`\sum_k a_k \mathrm{ReLU}(⟨w_k, x⟩ + b_k) + c`.
+    r"""A sum of ridge functions, the theorem's shallow network: :math:`\sum_k a_k \mathrm{ReLU}(⟨w_k, x⟩ + b_k) + c`.
 
-    Weights and breakpoints are laid out in advance, directions with entries of -1, 0 and 1 and equally spaced
-    breakpoints, and the :math:`a_k` fitted by least squares. The error is measured, not proven.
+    The directions :math:`w_k`, with entries -1, 0 and 1, and equally spaced breakpoints are fixed in advance; the
+    :math:`a_k` and c are fitted by least squares. The error is measured, not proven.
 
     Shapes: x :math:`(…, d)` in the unit cube → :math:`(…)`; weight :math:`(d, K)`, bias and out :math:`(K)`
     """
@@ -51,8 +51,8 @@ class RidgeNetwork:
             if units > most:
                 raise ApproximationError(
                     f"Expected a shallow network of at most {most} units within {epsilon:.3g} of a component of "
-                    f"{dimension} variables; the next takes {units}, and the best so far had an error of {best:.3g}. "
-                    f'Take method="interpolate", or a larger epsilon.'
+                    f"{dimension} variables; the next size is {units}, and the best so far had an error of {best:.3g}. "
+                    f'Use method="interpolate", or a larger epsilon.'
                 )
             if check is None:
                 check = _points(dimension, CHECKS, random=True)
@@ -65,14 +65,14 @@ class RidgeNetwork:
             values = network(check)
             best = min(best, float((values - wanted).abs().max()))
             if best < epsilon:
-                # A margin, so that what lies between the points measured is not cut off.
+                # The margin covers values between the measured points, which a later ReLU would otherwise clip.
                 low, high = float(values.min()) - epsilon, float(values.max()) + epsilon
                 return cls(weight, bias, solution[:-1], float(solution[-1]), best, low, high)
             breakpoints *= 2
 
     @property
     def num_parameters(self) -> int:
-        """Weights, bias and output weight of every unit, and the constant."""
+        """Number of weights, biases and output weights of the units, plus one for the constant."""
         return len(self.bias) * (len(self.weight) + 2) + 1
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ class RidgeNetwork:
 
 
 def _units(dimension: int, breakpoints: int) -> tuple[Tensor, Tensor]:
-    """Directions with entries of -1, 0 and 1, one of every two opposite ones, each with breakpoints over its range."""
+    """Directions with entries -1, 0 and 1, one of each pair ±w, each with equally spaced breakpoints over its range."""
     weights, biases = [], []
     for entries in product((-1, 0, 1), repeat=dimension):
         if next((entry for entry in entries if entry), -1) < 0:
@@ -99,7 +99,7 @@ def _units(dimension: int, breakpoints: int) -> tuple[Tensor, Tensor]:
 
 
 def _points(dimension: int, count: int, random: bool) -> Tensor:
-    """A grid of about so many points of the unit cube, its corners among them; with as many random ones if wanted."""
+    """A grid of about `count` points of the unit cube, corners included, and `count` random points if `random`."""
     axis = torch.linspace(0, 1, max(2, round(count ** (1 / dimension))), dtype=torch.float64)
     grid = torch.cartesian_prod(*[axis] * dimension).reshape(-1, dimension)
     if not random:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuraltrees as nt
-from neuraltrees.theory import CompatibleFunction, Table
+from neuraltrees.theory import CompatibleFunction, InterpolatedTable
 
 
 @st.composite
@@ -55,15 +55,15 @@ def test_no_slope_is_above_the_lipschitz_constant(network: SimpleNamespace, seed
 
 
 def test_between_states_by_hand() -> None:
-    table = Table(torch.tensor([[0.0, 1.0, 4.0], [2.0, 3.0, 8.0]], dtype=torch.float64))
+    table = InterpolatedTable(torch.tensor([[0.0, 1.0, 4.0], [2.0, 3.0, 8.0]], dtype=torch.float64))
     assert table(torch.tensor([0.5, 1.5], dtype=torch.float64)).item() == (1 + 4 + 3 + 8) / 4
     assert table.lipschitz == 4 + 5
-    assert Table(table.values, unit=True).lipschitz == 4 + 2 * 5
-    assert repr(table) == "Table(shape=(2, 3), unit=False)"
+    assert InterpolatedTable(table.values, unit=True).lipschitz == 4 + 2 * 5
+    assert repr(table) == "InterpolatedTable(shape=(2, 3), unit=False)"
 
 
 def test_zero_potentials_stay_where_they_are() -> None:
-    table = Table(torch.tensor([0.5, 0.25, -torch.inf, 1.0], dtype=torch.float64), unit=True)
+    table = InterpolatedTable(torch.tensor([0.5, 0.25, -torch.inf, 1.0], dtype=torch.float64), unit=True)
     for dtype in (torch.float32, torch.float64):
         at_states = table(torch.tensor([[0.0], [1 / 3], [2 / 3], [1.0]], dtype=dtype))
         assert at_states.tolist() == [0.5, 0.25, -torch.inf, 1.0]
@@ -72,7 +72,7 @@ def test_zero_potentials_stay_where_they_are() -> None:
 
 def test_a_batch_of_networks_is_refused() -> None:
     batch = SimpleNamespace(cardinalities=(2, 2), cliques=((0, 1),), log_potentials=(torch.zeros(5, 2, 2),))
-    with pytest.raises(nt.InputError, match=r"2 dimensions for the clique \(0, 1\); got shape \(5, 2, 2\). Take one"):
+    with pytest.raises(nt.InputError, match=r"2 dimensions for the clique \(0, 1\); got shape \(5, 2, 2\). Pass the"):
         CompatibleFunction.from_markov_network(batch)
 
 
@@ -88,4 +88,4 @@ def test_a_batch_of_networks_is_refused() -> None:
 )
 def test_values_that_are_no_states(unit: bool, x: torch.Tensor, message: str) -> None:
     with pytest.raises(nt.InputError, match=message):
-        Table(torch.zeros(2, 3), unit)(x)
+        InterpolatedTable(torch.zeros(2, 3), unit)(x)

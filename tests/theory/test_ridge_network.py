@@ -23,10 +23,11 @@ def test_a_smooth_function_is_fitted(dimension: int) -> None:
 
 def test_what_is_out_of_reach_is_said() -> None:
     with pytest.raises(
-        nt.ApproximationError, match=r"at most 12 units within 0.001 of a component of 2 variables; the next takes 16"
+        nt.ApproximationError,
+        match=r"at most 12 units within 0.001 of a component of 2 variables; the next size is 16",
     ):
         RidgeNetwork.fit(wave(1), 2, 0.001, 50)
-    with pytest.raises(nt.ApproximationError, match=r'error of .* Take method="interpolate", or a larger epsilon'):
+    with pytest.raises(nt.ApproximationError, match=r'error of .* Use method="interpolate", or a larger epsilon'):
         RidgeNetwork.fit(lambda x: (20 * x).sin().prod(-1), 2, 1e-4, 300)
-    with pytest.raises(nt.ApproximationError, match=r"of 40 variables; the next takes 12157665459056928800, .* inf"):
+    with pytest.raises(nt.ApproximationError, match=r"of 40 variables; the next size is 12157665459056928800, .* inf"):
         RidgeNetwork.fit(wave(1), 40, 0.1, 10**9)
