@@ -26,7 +26,7 @@ test-cpp: .venv/requirements  ## run the core's own tests and a short fuzz run u
 	$(BIN)/ctest --test-dir $(CPP_BUILD) --output-on-failure
 
 test-python: .venv/core
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 lint: .venv/core  ## check style and types
 	@echo "$(BIN)/clang-format --dry-run --Werror ($(words $(CPP_FILES)) files)"

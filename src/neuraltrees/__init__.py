@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from neuraltrees.htree import build_htree as build_htree
     from neuraltrees.htree import load_htree as load_htree
     from neuraltrees.htree import save_htree as save_htree
+    from neuraltrees.inference import Forest as Forest
     from neuraltrees.inference import JunctionTree as JunctionTree
     from neuraltrees.inference import MarkovNetwork as MarkovNetwork
     from neuraltrees.inference import infer as infer
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
     from neuraltrees.training import Trainer as Trainer
     from neuraltrees.training import TrainingSpec as TrainingSpec
     from neuraltrees.training import fit as fit
+    from neuraltrees.tuning.grid import Grid as Grid
+    from neuraltrees.tuning.tune import tune as tune
 
 # torch and matplotlib take a second or more to import; names that need them are loaded when first used, so that
 # `neuraltrees --help` and a plain decomposition answer at once.
@@ -109,7 +112,10 @@ _LAZY = {
     "citation_split": "neuraltrees.data.splits",
     "draw": "neuraltrees.plots.drawing",
     "fit": "neuraltrees.training",
+    "Forest": "neuraltrees.inference",
+    "Grid": "neuraltrees.tuning.grid",
     "infer": "neuraltrees.inference",
+    "tune": "neuraltrees.tuning.tune",
     "load_htree": "neuraltrees.htree",
     "load_task": "neuraltrees.datasets",
     "random_graph_split": "neuraltrees.data.splits",

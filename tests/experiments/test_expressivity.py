@@ -57,13 +57,21 @@ def test_total_variation() -> None:
     assert total_variation(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.5, 0.5]])) == pytest.approx(50)
 
 
+@pytest.fixture
+def few_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer samples to test on, since every epoch does."""
+    monkeypatch.setattr(expressivity, "TESTED", 40)
+
+
 @pytest.mark.parametrize("network", expressivity.NETWORKS)
+@pytest.mark.usefixtures("few_tests")
 def test_networks_learn(network: str) -> None:
     setting = Setting("families", "cycle", network, hidden=16, samples=100)
     before, after = (expressivity.learn(setting, steps, "cpu")["error"] for steps in (1, 200))
     assert after < 0.7 * before
 
 
+@pytest.mark.usefixtures("few_tests")
 def test_the_experiment_measures_picks_up_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, told = tmp_path / "expressivity.json", list[str]()
     scale = Scale(quick=True, epochs=2)

@@ -60,20 +60,20 @@ class Setting:
 
 
 def settings(scale: Scale) -> Iterator[Setting]:
-    """The settings of all trainings."""
+    """All trainings, one sweep after another; the quick version has few samples."""
     seeds = range(scale.runs or (1 if scale.quick else 2))
     families = ("cycle", MIDDLE) if scale.quick else tuple(FAMILIES)
     trees = ("partial 2-tree",) if scale.quick else tuple(name for name in FAMILIES if name.startswith("partial"))
+    samples, sizes = (100, (30, 100)) if scale.quick else (Setting.samples, SIZES[::2])
     for seed in seeds:
         for network in NETWORKS:
-            yield from (Setting("families", family, network, seed=seed) for family in families)
-            yield from (
-                Setting("samples", MIDDLE, network, samples=n, seed=seed) for n in SIZES[:: 2 + 2 * scale.quick]
-            )
-            yield from (
-                Setting("parameters", MIDDLE, network, hidden=h, seed=seed) for h in WIDTHS[:: 1 + 2 * scale.quick]
-            )
-            yield from (Setting("graphs", family, network, samples=100, graphs=16, seed=seed) for family in trees)
+            yield from (Setting("families", family, network, samples=samples, seed=seed) for family in families)
+            yield from (Setting("samples", MIDDLE, network, samples=n, seed=seed) for n in sizes)
+            for hidden in WIDTHS[:: 1 + 2 * scale.quick]:
+                yield Setting("parameters", MIDDLE, network, hidden=hidden, samples=samples, seed=seed)
+            few, graphs = (20, 4) if scale.quick else (100, 16)
+            for family in trees:
+                yield Setting("graphs", family, network, samples=few, graphs=graphs, seed=seed)
 
 
 def measure(scale: Scale, path: Path, log: Log) -> Results:
