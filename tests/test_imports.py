@@ -24,6 +24,7 @@ ORDER = [
     "files",
     "checks",
     "options",
+    "movable",
     "_core",
     "graph",
     "decomposition",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-T = TypeVar("T")
+from neuraltrees.movable import moved_fields
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,33 +33,7 @@ class Plan:
 
     def to(self, device: torch.device | str) -> Plan:
         """The same plan with all its tensors on a device."""
-        parts = {each.name: moved(getattr(self, each.name), torch.device(device)) for each in fields(self)}
-        return replace(self, **parts)
+        return moved_fields(self, torch.device(device))
 
     def __repr__(self) -> str:
         return f"Plan({self.rounds!r}, num_nodes={self.num_nodes})"
-
-
-def moved(value: T, device: torch.device) -> T:
-    """Tensors on a device, wherever they are in dataclasses, tuples, lists, dicts and objects with a method `to`.
-
-    >>> moved((torch.zeros(1), "text"), torch.device("meta"))[0].device.type
-    'meta'
-    """
-    found: Any = value
-    if isinstance(value, Tensor):
-        found = value.to(device)
-    elif callable(getattr(value, "to", None)):
-        found = value.to(device)  # type: ignore[attr-defined]
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
-        changed = {name: moved(part, device) for name, part in parts.items()}
-        if any(changed[name] is not part for name, part in parts.items()):
-            found = replace(value, **changed)
-    elif isinstance(value, tuple | list):
-        items = [moved(each, device) for each in value]
-        if any(new is not old for new, old in zip(items, value, strict=True)):
-            found = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    elif isinstance(value, dict):
-        found = {key: moved(each, device) for key, each in value.items()}
-    return found  # type: ignore[no-any-return]

@@ -17,12 +17,13 @@ from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph, Int64
 from neuraltrees.inference.answer import check_possible
 from neuraltrees.inference.forest.down import distribute, draw
-from neuraltrees.inference.forest.plan import Chunk, moved
+from neuraltrees.inference.forest.plan import Chunk
 from neuraltrees.inference.forest.potentials import PairIndex, Potentials, check_potentials, index_pairs, load
 from neuraltrees.inference.forest.solve import Found, Work, add_shares, solve, solve_chunk, sort_answers
 from neuraltrees.inference.forest.structure import Structure, make_structure
 from neuraltrees.inference.memory import TABLES_FOR_GRADIENT, check_memory_limit, check_size
 from neuraltrees.inference.passes import maximise
+from neuraltrees.movable import moved
 
 CHUNK = 2**22  # entries; what stays within the caches of a processor is quickest there
 

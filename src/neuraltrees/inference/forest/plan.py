@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypeVar
 
-import torch
 from torch import Tensor
 
 Space: TypeAlias = Literal["linear", "log"]
@@ -113,15 +112,3 @@ class Chunk:
     groups: tuple[Group, ...]
     variables: Tensor
     entries: int
-
-
-def moved(value: T, device: torch.device) -> T:
-    """The same plan with its indices on a device."""
-    if isinstance(value, Tensor):
-        return value.to(device)  # type: ignore[return-value]
-    if isinstance(value, tuple):
-        return tuple(moved(each, device) for each in value)  # type: ignore[return-value]
-    if is_dataclass(value) and not isinstance(value, type):
-        there: dict[str, Any] = {field.name: moved(getattr(value, field.name), device) for field in fields(value)}
-        return replace(value, **there)
-    return value

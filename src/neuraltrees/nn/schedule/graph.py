@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch import Tensor
 from torch_geometric.data import Data
 
+from neuraltrees.movable import moved
 from neuraltrees.nn.ensemble.backend import SCATTER, Backend
 from neuraltrees.nn.messages import Messages
-from neuraltrees.nn.plan import moved
 from neuraltrees.nn.schedule.rounds import RoundPlan, Rounds
 
 

@@ -9,9 +9,9 @@ from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
 from neuraltrees.htree import HTree
+from neuraltrees.movable import moved
 from neuraltrees.nn.ensemble.backend import SCATTER, Backend
 from neuraltrees.nn.messages import Messages
-from neuraltrees.nn.plan import moved
 from neuraltrees.nn.schedule.leaves import pooling
 from neuraltrees.nn.schedule.refinement import unroll
 from neuraltrees.nn.schedule.rounds import RoundPlan, Rounds

@@ -1,0 +1,44 @@
+"""Values that hold tensors, moved to another device as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+T = TypeVar("T")
+
+
+def moved(value: T, device: torch.device) -> T:
+    """Tensors on a device, wherever they are in dataclasses, tuples, lists, dicts and objects with a method `to`.
+
+    What holds no tensor stays the very same object.
+
+    >>> moved((torch.zeros(1), "text"), torch.device("meta"))[0].device.type
+    'meta'
+    """
+    found: Any = value
+    if isinstance(value, Tensor):
+        found = value.to(device)
+    elif callable(getattr(value, "to", None)):
+        found = value.to(device)  # type: ignore[attr-defined]
+    elif is_dataclass(value) and not isinstance(value, type):
+        found = moved_fields(value, device)
+    elif isinstance(value, tuple | list):
+        items = [moved(each, device) for each in value]
+        if any(new is not old for new, old in zip(items, value, strict=True)):
+            found = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    elif isinstance(value, dict):
+        found = {key: moved(each, device) for key, each in value.items()}
+    return found  # type: ignore[no-any-return]
+
+
+def moved_fields(value: T, device: torch.device) -> T:
+    """A dataclass with all that its fields hold on a device."""
+    parts = {each.name: getattr(value, each.name) for each in fields(value) if each.init}  # type: ignore[arg-type]
+    changed = {name: moved(part, device) for name, part in parts.items()}
+    if all(changed[name] is part for name, part in parts.items()):
+        return value
+    return replace(value, **changed)  # type: ignore[type-var]
