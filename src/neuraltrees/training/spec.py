@@ -38,7 +38,7 @@ class NetworkSpec(Spec):
     """
 
     model: ModelName = option("neural-tree", "Messages on the H-tree, or on the graph itself.")
-    conv: str = option("sage", f"The convolution: {', '.join(get_args(ConvName))}, or MODULE:NAME of one's own.")
+    conv: str = option("sage", f"The convolution: {', '.join(get_args(ConvName))}, or MODULE:NAME of your own.")
     hidden: int = option(128, "Size of the states; of one head for GAT.", ge=1)
     layers: int = option(4, "Rounds of messages T.", ge=1)
     dropout: float = option(0.25, "Share of the states dropped in training.", ge=0, lt=1)
@@ -49,8 +49,8 @@ class NetworkSpec(Spec):
     merge: bool = option(True, "Compute equal states of an H-tree once; dropout is then shared by them.")
     pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
     edge_features: bool = option(True, "Use the features of edges, where the data has any.")
-    schedule: str | None = option(None, "MODULE:NAME of a schedule of one's own, instead of that of the model.")
-    head: str | None = option(None, "node, graph, none, or MODULE:NAME of one's own, instead of that of the task.")
+    schedule: str | None = option(None, "MODULE:NAME of a schedule of your own schedule, instead of the model's.")
+    head: str | None = option(None, "node, graph, none, or MODULE:NAME of your own, instead of the task's.")
 
     def __post_init__(self) -> None:
         for name in OWN_PARTS:
@@ -144,11 +144,11 @@ class TrainingSpec(Spec):
     epochs: int = option(1000, "Passes over all training items.", ge=1)
     lr: float = option(0.005, "Learning rate of Adam.", gt=0)
     weight_decay: float = option(1e-3, "L2 regularisation.", ge=0)
-    decay_every: int | None = option(None, "Multiply the learning rate by `decay` every so many epochs.", ge=1)
+    decay_every: int | None = option(None, "Multiply the learning rate by `decay` after every N epochs.", ge=1)
     decay: float = option(0.5, "The factor of the step decay.", gt=0, le=1)
-    patience: int | None = option(None, "Stop a run after so many epochs without a better validation metric.", ge=1)
+    patience: int | None = option(None, "Stop a run after N epochs without a better validation metric.", ge=1)
     every_class: bool = option(True, "Refuse a split that leaves a label without a training item.")
-    batches: int = option(16, "Steps per epoch: the graphs are divided among so many batches.", ge=1)
+    batches: int = option(16, "Steps per epoch: the number of batches that the graphs are divided among.", ge=1)
     divisions: int = option(1, "Ways to divide the graphs, one after another; several with batch norm.", ge=1)
     tf32: bool = option(False, "On a GPU, round what is multiplied to 10 bits: quicker for wide networks.")
     optimiser: Optimiser = option("adam", "Adam with L2 regularisation, or AdamW with decoupled weight decay.")
