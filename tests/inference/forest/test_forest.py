@@ -466,7 +466,8 @@ def test_the_passes_never_look_at_a_number(tracked: bool) -> None:
     assert there.sample(unary, pairwise, uniform, check=False).shape == (9, 80)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 def test_answers_are_where_the_potentials_are() -> None:
     drawn = draw_forest(random_graphs(40, 8, 11), [4] * 320, scale=2.0)
     forest = drawn.forest()
