@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import typer
@@ -21,15 +23,27 @@ app = typer.Typer(
     help="Learning on graphs through their H-trees: train, tune and apply networks, build H-trees, exact inference.",
     epilog="Help and an example for each command: neuraltrees COMMAND --help. To start: neuraltrees demo",
 )
-app.command("demo")(demo.demo)
-app.command("train")(train.train)
-app.command("tune")(tune.tune_command)
-app.command("predict")(predict.predict)
-app.command("reproduce")(reproduce.reproduce)
-app.command("decompose")(decompose.decompose_file)
-app.command("htree")(htree.htree_of_file)
-app.command("infer")(infer.infer)
-app.command("bench")(bench.bench)
+
+
+def _in_paragraphs(text: str | None) -> str:
+    """A docstring whose lines flow: the width of the terminal breaks them, not that of the source."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(" ".join(each.split()) for each in paragraphs)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "train": train.train,
+    "tune": tune.tune_command,
+    "predict": predict.predict,
+    "reproduce": reproduce.reproduce,
+    "decompose": decompose.decompose_file,
+    "htree": htree.htree_of_file,
+    "infer": infer.infer,
+    "bench": bench.bench,
+}
+for _name, _command in COMMANDS.items():
+    app.command(_name, help=_in_paragraphs(_command.__doc__))(_command)
 
 
 @app.callback(invoke_without_command=True)

@@ -49,7 +49,7 @@ class NetworkSpec(Spec):
     merge: bool = option(True, "Compute equal states of an H-tree once; dropout is then shared by them.")
     pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
     edge_features: bool = option(True, "Use the features of edges, where the data has any.")
-    schedule: str | None = option(None, "MODULE:NAME of a schedule of your own schedule, instead of the model's.")
+    schedule: str | None = option(None, "MODULE:NAME of your own schedule, instead of the model's.")
     head: str | None = option(None, "node, graph, none, or MODULE:NAME of your own, instead of the task's.")
 
     def __post_init__(self) -> None:
