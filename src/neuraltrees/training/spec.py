@@ -20,15 +20,16 @@ HeadName: TypeAlias = Literal["node", "graph", "none"]
 Pool: TypeAlias = Literal["sum", "mean", "max"]
 Optimiser: TypeAlias = Literal["adam", "adamw"]
 
-OWN_PARTS = ("conv", "schedule", "head")  # of a network; may be classes of one's own
+# The parts of a network that may be classes of the user, with the names of those that are built in.
+OWN_PARTS: dict[str, tuple[str, ...]] = {"conv": get_args(ConvName), "schedule": (), "head": get_args(HeadName)}
 
 
 @dataclass(frozen=True)
 class NetworkSpec(Spec):
     """A network, but for the sizes that the data gives.
 
-    A convolution, a schedule or a head of one's own is given as a class, or by its place such as
-    `mypackage.convs:MyConv`; only what has such a place can be kept in files.
+    Your own convolution, schedule or head is given as a class, or by its place such as `mypackage.convs:MyConv`; only
+    what has such a place can be kept in files.
 
     >>> NetworkSpec(conv="gcn", hidden=64).layers
     4
@@ -60,24 +61,20 @@ class NetworkSpec(Spec):
             if callable(given) and _has_place(given):
                 object.__setattr__(self, name, f"{given.__module__}:{given.__qualname__}")
         super().__post_init__()
-        for name, known in (("schedule", ()), ("head", get_args(HeadName))):
+        for name, known in OWN_PARTS.items():
             given = getattr(self, name)
             if isinstance(given, str) and ":" not in given and given not in known:
-                names = "".join(f"{each}, " for each in known)
-                raise InputError(f"Expected {name} out of {names}or MODULE:NAME; got {given!r}.".replace("of or", "of"))
-        if isinstance(self.conv, str) and ":" not in self.conv and self.conv not in get_args(ConvName):
-            names = ", ".join(get_args(ConvName))
-            raise InputError(f"Expected conv out of {names} or MODULE:NAME; got {self.conv!r}.")
+                choices = f"out of {', '.join(known)} or MODULE:NAME" if known else "as MODULE:NAME"
+                raise InputError(f"Expected {name} {choices}; got {given!r}.")
 
     def _is_free(self, name: str, value: Any) -> bool:
         return name in OWN_PARTS and callable(value)
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The parts of one's own, by their places."""
-        given = (getattr(self, name) for name in OWN_PARTS)
-        known = (*get_args(ConvName), *get_args(HeadName))
-        return tuple(each for each in given if isinstance(each, str) and each not in known)
+        """The user's own parts, by their places."""
+        given = ((getattr(self, name), known) for name, known in OWN_PARTS.items())
+        return tuple(each for each, known in given if isinstance(each, str) and each not in known)
 
     @property
     def needs_tree(self) -> bool:
@@ -87,7 +84,7 @@ class NetworkSpec(Spec):
         return bool(getattr(find_place(self.schedule), "needs_tree", True))
 
     def as_dict(self) -> dict[str, Any]:
-        """All values by name; `InputError` for a part of one's own that has no place."""
+        """All values by name; `InputError` for a part of the user's that has no place."""
         for name in OWN_PARTS:
             if callable(getattr(self, name)):
                 raise InputError(
