@@ -102,7 +102,7 @@ class Trainer:
         # Dropout of torch in parts of one's own draws from torch's generator, which is then seeded by the step.
         self.draws = own_dropout
         self.optimiser = RunOptimiser(self.network, training, self.device)
-        self.idle = self._idle_runs()
+        self.weights, self.idle = self._weights()
         self.best = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
         self.observed: Tensor | None = None
         self.running_loss = torch.zeros(count, device=self.device)
@@ -227,8 +227,7 @@ class Trainer:
         losses = self.objective.loss(self._answers(batch), batch.y)
         losses = losses * self.train_mask[batch.items]
         # Runs share nothing, so the sum of their losses has the gradient of each; one without an item here gets zero.
-        weights = self.executor.total(self.train_weight[batch.items].sum(0))
-        torch.autograd.backward((losses.sum(0) / torch.where(weights > 0, weights, 1)).sum())
+        torch.autograd.backward((losses.sum(0) / self.weights[division][number]).sum())
         for parameter in self.network.parameters():
             if parameter.grad is not None:
                 self.executor.total(parameter.grad)
@@ -284,13 +283,17 @@ class Trainer:
         patience = self.training.patience
         return torch.zeros_like(self.waited, dtype=torch.bool) if patience is None else self.waited >= patience
 
-    def _idle_runs(self) -> list[list[Tensor | None]]:
-        """For every batch the runs that have no training item in it; None where every run has one."""
-        found: list[list[Tensor | None]] = []
+    def _weights(self) -> tuple[list[list[Tensor]], list[list[Tensor | None]]]:
+        """For every batch the weight of the training items of every run, 1 where it has none; and the runs that have
+        none, or None where every run has some.
+        """
+        weights: list[list[Tensor]] = []
+        idle: list[list[Tensor | None]] = []
         for division in self.divisions:
-            idle = [self.executor.total(self.train_weight[batch.items].sum(0)) == 0 for batch in division]
-            found.append([each if bool(each.any()) else None for each in idle])
-        return found
+            found = [self.executor.total(self.train_weight[batch.items].sum(0)) for batch in division]
+            weights.append([torch.where(each > 0, each, 1) for each in found])
+            idle.append([each == 0 if bool((each == 0).any()) else None for each in found])
+        return weights, idle
 
 
 def _check_arguments(task: Any, network: Any, training: Any, runs: Any, executor: Any) -> None:
