@@ -14,8 +14,8 @@ from neuraltrees.nn.head import NodeHead as NodeHead
 from neuraltrees.nn.head import Places as Places
 from neuraltrees.nn.messages import Messages as Messages
 from neuraltrees.nn.models import GNN as GNN
-from neuraltrees.nn.models import Network as Network
 from neuraltrees.nn.models import NeuralTree as NeuralTree
+from neuraltrees.nn.network import Network as Network
 from neuraltrees.nn.plan import Plan as Plan
 from neuraltrees.nn.schedule import Body as Body
 from neuraltrees.nn.schedule import GraphRounds as GraphRounds

@@ -14,7 +14,7 @@ from neuraltrees.data.features import edge_attr_of
 from neuraltrees.data.task import Task, type_of
 from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.sparse import SparseMap
-from neuraltrees.nn.models import Network
+from neuraltrees.nn.network import Network
 from neuraltrees.nn.plan import Plan
 
 

@@ -15,7 +15,7 @@ from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
 from neuraltrees.nn.encoder import Categories, Features
-from neuraltrees.nn.models import Network
+from neuraltrees.nn.network import Network
 from neuraltrees.objectives import Classification, Objective, find_objective
 from neuraltrees.options import find_place
 from neuraltrees.training.checkpoint import load_tensors, save_tensors

@@ -11,7 +11,7 @@ from neuraltrees.checks import check_seed
 from neuraltrees.data.splits import Split
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
-from neuraltrees.nn.models import Network
+from neuraltrees.nn.network import Network
 from neuraltrees.training.batches import divide, make_batches
 from neuraltrees.training.spec import NetworkSpec
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
-from neuraltrees.nn.models import Network
+from neuraltrees.nn.network import Network
 from neuraltrees.training.spec import NetworkSpec
 
 

@@ -12,7 +12,7 @@ from neuraltrees.options import Spec, find_place, option
 
 if TYPE_CHECKING:
     from neuraltrees.data.task import Task
-    from neuraltrees.nn.models import Network
+    from neuraltrees.nn.network import Network
 
 ModelName: TypeAlias = Literal["neural-tree", "gnn"]
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]

@@ -1,0 +1,263 @@
+"""What all networks share: an encoder, a schedule of rounds and a head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from neuraltrees.errors import InputError
+from neuraltrees.nn.conv import ConvName, find_conv
+from neuraltrees.nn.conv.external import ExternalConv
+from neuraltrees.nn.encoder import Categories, Features, make_encoder
+from neuraltrees.nn.ensemble.dropout import Dropout, DropoutMasks
+from neuraltrees.nn.ensemble.sparse import SparseMap
+from neuraltrees.nn.head import GraphHead, Head, NodeHead, NoHead
+from neuraltrees.nn.plan import Plan
+from neuraltrees.nn.schedule import Body, Schedule
+
+T = TypeVar("T")
+HeadName: TypeAlias = Literal["node", "graph", "none"]
+HEADS: dict[str, Callable[..., Head]] = {"node": NodeHead, "graph": GraphHead, "none": NoHead}
+
+
+class Network(nn.Module):
+    """An encoder, a schedule of rounds and a head.
+
+    Args:
+        in_channels: number of features per node; `Categories` for integers; a mapping of node types to either, where
+            types have other features.
+        hidden_channels: size of the states between rounds; of one head for GAT.
+        out_channels: number of classes or answers, or the number for each node type.
+        num_layers: number of rounds T; by default 4 for `NeuralTree` and 3 for `GNN`, as tuned in the paper.
+        conv: "gcn", "sage", "gat" or "gin", a PyG convolution class, or a subclass of `Convolution`.
+        dropout: share of the states dropped in training.
+        readout: whether there is a head after the last round; if false, the last round maps to the classes itself.
+        heads: attention heads of GAT, concatenated in all rounds but the last, which averages them.
+        relations: separate weights for messages of every edge type: root-root, child → parent, parent → child.
+        residual: adds its own state before a round to each state after it, wherever both have the same size. Networks
+            of many rounds train much better so.
+        runs: train this many independent networks at once; states then have the shape (N, R, F).
+        edge_channels: number of features per edge, or `Categories`; None where edges have none.
+        head: "node" (a linear layer per node type), "graph" (pooled states and a small MLP), "none", or a function of
+            `(in_channels, out_channels, runs)` that makes a `Head`; by default "node", and "none" without a readout.
+        schedule: a subclass of `Schedule`; by default rounds on the H-tree for `NeuralTree`, on the graph for `GNN`.
+        merge: compute states of an H-tree that are equal for any weights once per round, in a plan; dropout is then
+            shared by them.
+    """
+
+    default_layers: ClassVar[int]
+    has_relations: ClassVar[bool] = True
+    default_schedule: ClassVar[type[Schedule]]
+
+    def __init__(
+        self,
+        in_channels: Features,
+        hidden_channels: int,
+        out_channels: int | Mapping[str, int],
+        num_layers: int | None = None,
+        conv: ConvName | Callable[..., nn.Module] = "sage",
+        dropout: float = 0.25,
+        *,
+        readout: bool = True,
+        heads: int = 6,
+        relations: bool = False,
+        residual: bool = False,
+        runs: int | None = None,
+        edge_channels: int | Categories | None = None,
+        head: HeadName | Callable[..., Head] | None = None,
+        schedule: Callable[[Body], Schedule] | None = None,
+        merge: bool = True,
+    ) -> None:
+        super().__init__()
+        num_layers = self.default_layers if num_layers is None else num_layers
+        sizes = {"num_layers": num_layers, "hidden_channels": hidden_channels, "heads": heads}
+        counts = out_channels.values() if isinstance(out_channels, Mapping) else [out_channels]
+        _check_sizes(sizes | _given_sizes("in_channels", in_channels) | _given_sizes("edge_channels", edge_channels))
+        for count in [*counts] or [0]:
+            _check_sizes({"out_channels": count})
+        if runs is not None:
+            _check_sizes({"runs": runs})
+        if relations and not self.has_relations:
+            raise InputError(f"Expected relations for trees alone; got them for {type(self).__name__}. Leave them out.")
+        if isinstance(edge_channels, Mapping):
+            raise InputError("Expected edge_channels as a number or Categories; got a mapping.")
+        if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
+            raise InputError(f"Expected a dropout of at least 0 and below 1; got {dropout!r}.")
+        make_head = _find_head(head, readout)
+        headless = make_head is NoHead
+        if headless and isinstance(out_channels, Mapping):
+            raise InputError(
+                "Expected a number of classes without a readout; got one for each node type. Set readout=True."
+            )
+        self.runs, self.reads_edges, self.in_channels = runs, edge_channels is not None, in_channels
+        self.encoder = make_encoder(in_channels, hidden_channels, runs)
+        self.edge_encoder = None if edge_channels is None else make_encoder(edge_channels, hidden_channels, runs)
+        body = Body(
+            in_channels=in_channels if isinstance(in_channels, int) else hidden_channels,
+            hidden_channels=hidden_channels,
+            out_channels=out_channels if headless and isinstance(out_channels, int) else hidden_channels,
+            num_layers=num_layers,
+            conv=find_conv(conv),
+            dropout=dropout,
+            heads=heads,
+            relations=relations,
+            residual=residual,
+            edge_channels=hidden_channels if isinstance(edge_channels, Categories) else edge_channels,
+            runs=runs,
+            merge=merge,
+        )
+        self.schedule = _made(schedule or type(self).default_schedule, "schedule", Schedule, body)
+        if headless and self.schedule.width != out_channels:
+            raise InputError(
+                f"Expected the last round to map to {out_channels} answers without a readout; it gives states of "
+                f"size {self.schedule.width}. Set readout=True, or let the convolution average its heads."
+            )
+        self.drop = None if headless else Dropout(dropout)
+        self.head = _made(make_head, "head", Head, self.schedule.width, out_channels, runs)
+
+    def answers(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None = None) -> Tensor:
+        """What `forward` returns, once there is a plan."""
+        self._check_input(x, plan)
+        if edge_attr is not None:
+            edge_attr = self._checked_edges(edge_attr, plan)
+        if self.encoder is not None:
+            x = self.encoder(x, plan.node_type)
+        if self.edge_encoder is not None and edge_attr is not None:
+            edge_attr = self.edge_encoder(edge_attr)
+        h = self.schedule(x, plan.rounds, edge_attr)
+        if self.drop is not None:
+            h = self.drop(self.schedule.activation(h))
+        answers: Tensor = self.head(h, plan.places)
+        return answers
+
+    def _check_input(self, x: Tensor | SparseMap, plan: Plan) -> None:
+        if not isinstance(x, Tensor | SparseMap):
+            raise InputError(f"Expected features x as a tensor; got {type(x).__name__}.")
+        if plan.made_for is not None and plan.made_for != self._kind():
+            raise InputError(
+                f"Expected a plan made by this network, {self._kind()}; got one for {plan.made_for}. "
+                f"Make it with this network's own plan(data)."
+            )
+        if plan.num_nodes is not None and plan.num_nodes != x.shape[0]:
+            raise InputError(f"Expected features of the {plan.num_nodes} planned nodes; got {x.shape[0]} rows.")
+        if isinstance(self.in_channels, int):
+            if x.shape[-1] != self.in_channels:
+                raise InputError(f"Expected {self.in_channels} features per node; got {x.shape[-1]}.")
+            if isinstance(x, Tensor) and not x.is_floating_point():
+                raise InputError(f"Expected features x as floats; got {x.dtype}. Use x.float(), or Categories.")
+
+    def _checked_edges(self, edge_attr: Tensor, plan: Plan) -> Tensor:
+        if not self.reads_edges:
+            raise InputError(
+                "Expected no edge_attr for a network that was made without edge_channels; got some. Make it with "
+                "edge_channels, or leave edge_attr out."
+            )
+        if edge_attr.dim() == 1:
+            edge_attr = edge_attr.unsqueeze(1)
+        if plan.num_edges is not None and plan.num_edges != edge_attr.shape[0]:
+            raise InputError(
+                f"Expected edge_attr of the {plan.num_edges} planned edges; got {edge_attr.shape[0]} rows."
+            )
+        return edge_attr
+
+    def _kind(self) -> str:
+        """What a plan must have been made for, in words."""
+        body, edges = self.schedule.body, "with" if self.reads_edges else "without"
+        return f"{type(self.schedule).__name__} of {body.num_layers} rounds {edges} edge features"
+
+    def plan(self, data: Data) -> Plan:
+        """All of a graph, or of a batch of graphs, that depends on neither features nor weights.
+
+        Made once for a graph that is seen in many steps; then `model(data.x, plan)` is exact and much quicker.
+
+        Args:
+            data: a graph or a batch of graphs, with H-trees (`ToHTree`) where the schedule needs them.
+        """
+        if not isinstance(data, Data):
+            raise InputError(
+                f"Expected a graph or a batch of graphs as torch_geometric.data.Data; got {type(data).__name__}."
+            )
+        if not isinstance(data.edge_index, Tensor):
+            raise InputError(f"Expected data with an edge_index; got {type(data.edge_index).__name__}.")
+        return Plan(
+            self.schedule.plan(data),
+            self.head.plan(data),
+            None if self.encoder is None else data.get("node_type"),
+            int(data.num_nodes),
+            int(data.edge_index.shape[1]),
+            self._kind(),
+        ).to(next(self.parameters()).device)
+
+    @property
+    def needs_tree(self) -> bool:
+        """Whether a plan needs the H-tree of a graph."""
+        return self.schedule.needs_tree
+
+    @property
+    def capturable(self) -> bool:
+        """Whether a step may be captured as a CUDA graph."""
+        return self.schedule.capturable and bool(getattr(self.head, "capturable", True))
+
+    def reset_parameters(self) -> None:
+        """Draws all parameters anew."""
+        for module in (self.encoder, self.edge_encoder, self.schedule, self.head):
+            if module is not None:
+                module.reset_parameters()
+
+    def set_dropout(self, seeds: Tensor | None) -> DropoutMasks | None:
+        """Lets every run draw its dropout from a seed of its own; None for torch's generator.
+
+        Shapes: seeds :math:`(R)`
+        """
+        drops = [module for module in self.modules() if isinstance(module, Dropout | ExternalConv)]
+        masks = None if seeds is None else DropoutMasks(seeds, max(1, len(drops)))
+        for place, module in enumerate(drops):
+            module.masks, module.place = masks, place
+        return masks
+
+
+def _find_head(head: Any, readout: bool) -> Callable[..., Head]:
+    if head is None:
+        return NodeHead if readout else NoHead
+    if isinstance(head, str):
+        if head not in HEADS:
+            raise InputError(f"Expected head out of {', '.join(HEADS)} or a Head class; got {head!r}.")
+        return HEADS[head]
+    if isinstance(head, nn.Module) or not callable(head):
+        came = f"an instance of {type(head).__name__}" if isinstance(head, nn.Module) else repr(head)
+        raise InputError(f"Expected head out of {', '.join(HEADS)} or a Head class; got {came}.")
+    found: Callable[..., Head] = head
+    return found
+
+
+def _made(make: Any, what: str, kind: type[T], *args: Any) -> T:
+    """A part of one's own, made; `InputError` for what is none."""
+    if isinstance(make, nn.Module) or not callable(make):
+        came = f"an instance of {type(make).__name__}" if isinstance(make, nn.Module) else repr(make)
+        raise InputError(f"Expected {what} as a {kind.__name__} class; got {came}.")
+    try:
+        made = make(*args)
+    except TypeError as error:
+        name = getattr(make, "__name__", make)
+        raise InputError(f"Expected {what} as a {kind.__name__} class; {name} could not be made: {error}") from error
+    if not isinstance(made, kind):
+        raise InputError(f"Expected {what} as a {kind.__name__} class; got one that makes {type(made).__name__}.")
+    return made
+
+
+def _given_sizes(name: str, given: Any) -> dict[str, Any]:
+    """The numbers of features that were given, by name."""
+    if given is None or isinstance(given, Categories):
+        return {}
+    if isinstance(given, Mapping):
+        return {f"{name}[{kind!r}]": each for kind, each in given.items() if not isinstance(each, Categories)}
+    return {name: given}
+
+
+def _check_sizes(sizes: Mapping[str, Any]) -> None:
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise InputError(f"Expected {name} of at least 1; got {size!r}.")
