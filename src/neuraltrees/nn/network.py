@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from torch import Tensor, nn
@@ -136,9 +137,9 @@ class Network(nn.Module):
     def _check_input(self, x: Tensor | SparseMap, plan: Plan) -> None:
         if not isinstance(x, Tensor | SparseMap):
             raise InputError(f"Expected features x as a tensor; got {type(x).__name__}.")
-        if plan.made_for is not None and plan.made_for != self._kind():
+        if plan.made_for is not None and plan.made_for != self._kind:
             raise InputError(
-                f"Expected a plan made by this network, {self._kind()}; got one for {plan.made_for}. "
+                f"Expected a plan made by this network, {self._kind}; got one for {plan.made_for}. "
                 f"Make it with this network's own plan(data)."
             )
         if plan.num_nodes is not None and plan.num_nodes != x.shape[0]:
@@ -163,6 +164,7 @@ class Network(nn.Module):
             )
         return edge_attr
 
+    @cached_property
     def _kind(self) -> str:
         """What a plan must have been made for, in words."""
         body, edges = self.schedule.body, "with" if self.reads_edges else "without"
@@ -188,7 +190,7 @@ class Network(nn.Module):
             None if self.encoder is None else data.get("node_type"),
             int(data.num_nodes),
             int(data.edge_index.shape[1]),
-            self._kind(),
+            self._kind,
         ).to(next(self.parameters()).device)
 
     @property

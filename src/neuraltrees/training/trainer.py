@@ -204,8 +204,12 @@ class Trainer:
         with tf32_products(self.training.tf32 and self.device.type == "cuda"):
             self.network.train()
             for number in order.tolist():
-                with self._seeded():
-                    self.executor(("step", division, number), partial(self._step, division, number))
+                step = partial(self._step, division, number)
+                if self.draws:
+                    with self._seeded():
+                        self.executor(("step", division, number), step)
+                else:
+                    self.executor(("step", division, number), step)
             self.evaluate()
             if self.objective.metric.capturable:
                 self.executor("finish", self._finish_epoch)
@@ -214,9 +218,6 @@ class Trainer:
 
     @contextmanager
     def _seeded(self) -> Iterator[None]:
-        if not self.draws:
-            yield
-            return
         with torch.random.fork_rng():
             torch.manual_seed(self.dropout_masks.seed_of(0, 0))
             yield
