@@ -45,18 +45,19 @@ class ApproximationError(NeuralTreesError, ValueError):
 class ModelTooLargeError(NeuralTreesError, MemoryError):
     """The tables of exact inference would take more bytes than `memory_limit`; raised before they are allocated."""
 
-    def __init__(self, needed: float, limit: int, width: int) -> None:
+    def __init__(self, needed: float, limit: int, width: int, remedy: str | None = None) -> None:
         self.needed = needed
         self.limit = limit
         self.width = width
+        self.remedy = remedy or "Observe more variables, use a smaller batch or float32, or raise memory_limit."
         size = f"{needed:,.0f}" if needed < 1e30 else "more than 10^30"
         super().__init__(
             f"Expected clique tables of at most {limit:,} bytes; this model, decomposed to width {width}, needs "
-            f"{size} bytes. Observe more variables, use a smaller batch or float32, or raise memory_limit."
+            f"{size} bytes. {self.remedy}"
         )
 
-    def __reduce__(self) -> tuple[type[ModelTooLargeError], tuple[float, int, int]]:
-        return type(self), (self.needed, self.limit, self.width)
+    def __reduce__(self) -> tuple[type[ModelTooLargeError], tuple[float, int, int, str]]:
+        return type(self), (self.needed, self.limit, self.width, self.remedy)
 
 
 class ZeroProbabilityError(InputError):

@@ -1,0 +1,71 @@
+"""Checks of what a conditional random field is made of and asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from neuraltrees.checks import check_at_least, check_seed
+from neuraltrees.errors import InputError, ZeroProbabilityError
+from neuraltrees.graph import Graph, Int64
+from neuraltrees.inference.crf.remainder import Limits
+
+
+def check_limits(states: Any, max_treewidth: Any, samples: Any, seed: Any, memory_limit: Any) -> Limits:
+    """The limits of inference, each checked."""
+    for name, value in (("states", states), ("max_treewidth", max_treewidth)):
+        if value is not None:
+            check_at_least(name, value, 1)
+    if check_at_least("samples", samples, 1) > 1 and max_treewidth is None:
+        raise InputError(f"Expected a max_treewidth for {samples} sampled subgraphs; got none. Set max_treewidth=1.")
+    return Limits(states, max_treewidth, samples, check_seed(seed), memory_limit)
+
+
+def united(graph: Any) -> tuple[Graph, Int64, int]:
+    """A union of graphs, the graph of every node, and how many there are."""
+    if isinstance(graph, Graph):
+        return graph, np.zeros(graph.num_nodes, np.int64), 1
+    if isinstance(graph, Data):
+        union, batch = Graph.from_data(graph), graph.get("batch")
+        if batch is None:
+            return union, np.zeros(union.num_nodes, np.int64), 1
+        owner = batch.cpu().numpy().astype(np.int64)
+        return union, owner, max(int(getattr(graph, "num_graphs", 1)), int(owner.max(initial=-1)) + 1)
+    if isinstance(graph, Sequence) and all(isinstance(each, Graph) for each in graph):
+        sizes = [each.num_nodes for each in graph]
+        return Graph.union(list(graph)), np.repeat(np.arange(len(sizes)), sizes), len(sizes)
+    raise InputError(
+        f"Expected a Graph, a list of them, or a torch_geometric Data or Batch; got {type(graph).__name__}."
+    )
+
+
+def integers(name: str, values: Any, count: int, least: int) -> Int64:
+    """So many integers, none below the least."""
+    array = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+    array = array.astype(np.int64) if array.size == 0 else array
+    if not np.issubdtype(array.dtype, np.integer) or array.shape != (count,):
+        raise InputError(f"Expected {name} as {count} integers; got {array.dtype} of shape {array.shape}.")
+    if array.size and array.min() < least:
+        raise InputError(f"Expected {name} of at least {least}; got {int(array.min())}.")
+    return array.astype(np.int64)
+
+
+def check_numbers(unary: Tensor, pairwise: Tensor, labels: Int64) -> None:
+    """Raises an error for NaN, inf, and a node without a possible label."""
+    own = torch.arange(unary.shape[-1]) < torch.from_numpy(labels).unsqueeze(1)
+    used = unary.detach().masked_fill(~own.to(unary.device), -torch.inf)
+    for name, each in (("unary", used), ("pairwise", pairwise.detach())):
+        wrong = each.isnan() | (each == torch.inf)
+        if bool(wrong.any()):
+            place = tuple(wrong.nonzero()[0].tolist())
+            raise InputError(f"Expected finite numbers or -inf in {name}; got {float(each[place])} at {place}.")
+    empty = (used == -torch.inf).all(-1).nonzero()
+    if len(empty):
+        raise ZeroProbabilityError(
+            f"Expected a possible label for every node; all labels of node {int(empty[0, -1])} have -inf."
+        )

@@ -1,0 +1,272 @@
+"""Conditional random fields on any graph of small treewidth, as a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from neuraltrees.checks import check_at_least
+from neuraltrees.errors import InputError
+from neuraltrees.graph import Graph
+from neuraltrees.inference.crf.checks import check_limits, check_numbers, integers, united
+from neuraltrees.inference.crf.remainder import Structure
+from neuraltrees.inference.crf.solver import CRFAnswer, Solver
+from neuraltrees.inference.crf.tables import EdgeTables
+from neuraltrees.inference.forest import Forest
+
+
+class CRF:
+    r"""Exact answers about labels that depend on those of their neighbours:
+
+    .. math:: p(y) \propto \exp\Bigl(\sum_v \theta_v(y_v) + \sum_{uv \in E} \theta_{uv}(y_u, y_v)\Bigr)
+
+    It works out a tree decomposition once for a graph, or for a batch of graphs, and once more for every mask of known
+    labels: these fold into the potentials of their neighbours, and only the graph of the others is decomposed. Answers
+    are differentiable in all potentials, on CPU and GPU.
+
+    Args:
+        graph: one graph, a list of them, or PyG's `Data` or `Batch`; nodes of several follow one another.
+        labels: number of labels, one for all nodes or one per node; by default as many as the potentials have.
+        relation: the number of the table of every edge, in the order of `edges`.
+        states: where tables would be too large, keep only so many labels of every node, the most probable by its own
+            potentials and the known labels next to it. The others get probability 0.
+        max_treewidth: where the graph is too wide, keep a sampled subgraph of this treewidth.
+        samples: over how many sampled subgraphs marginals and log Z are averaged.
+        seed: of the samples.
+        memory_limit: bytes that tables may take; by default half of the memory of the machine, or of the GPU. What does
+            not fit at once is computed in parts; a graph that does not fit alone raises `ModelTooLargeError`.
+
+    Shapes: unary :math:`(*B, n, C)`; pairwise :math:`(C, C)` for all edges, :math:`(T, C, C)` by `relation`, or
+    :math:`(E, C, C)` by edge, also with the batch before it; entries :math:`(y_u, y_v)` of `edges`, u < v
+
+    >>> chain = CRF(Graph([[0, 1], [1, 2]]))
+    >>> unary, alike = torch.zeros(3, 2), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> known = torch.tensor([1, -1, -1])
+    >>> [round(p, 3) for p in chain(unary, alike, known).marginals[:, 1].tolist()]
+    [1.0, 0.731, 0.607]
+    >>> chain.map(unary, alike, known).tolist()
+    [1, 1, 1]
+    """
+
+    def __init__(
+        self,
+        graph: Graph | Sequence[Graph] | Data,
+        labels: int | Sequence[int] | npt.ArrayLike | Tensor | None = None,
+        *,
+        relation: Sequence[int] | npt.ArrayLike | Tensor | None = None,
+        states: int | None = None,
+        max_treewidth: int | None = None,
+        samples: int = 1,
+        seed: int = 0,
+        memory_limit: float | None = None,
+    ) -> None:
+        self.graph, self.owner, self.num_graphs = united(graph)
+        self.limits = check_limits(states, max_treewidth, samples, seed, memory_limit)
+        edges = self.graph.num_edges
+        self._relation = None if relation is None else integers("relation", relation, edges, 0)
+        if labels is not None and not isinstance(labels, int | np.integer):
+            labels = integers("labels", labels, self.num_nodes, 1)
+        self._labels: Any = labels
+        self._device = torch.device("cpu")
+        self._solvers: dict[tuple[int, bool], Solver] = {}
+
+    @property
+    def num_nodes(self) -> int:
+        return self.graph.num_nodes
+
+    @property
+    def edges(self) -> Tensor:
+        """Both ends of every edge, the lower number first. Shapes: :math:`(2, E)`"""
+        return torch.from_numpy(np.stack(self.graph._upper_edges())).to(self._device)
+
+    def to(self, device: torch.device | str) -> CRF:
+        """The same with its indices on a device."""
+        there = CRF.__new__(CRF)
+        there.__dict__.update(self.__dict__)
+        there._device = torch.device(device)
+        there._solvers = {key: solver.to(device) for key, solver in self._solvers.items()}
+        return there
+
+    def __repr__(self) -> str:
+        return f"CRF(num_nodes={self.num_nodes}, num_edges={self.graph.num_edges}, num_graphs={self.num_graphs})"
+
+    def __call__(self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None) -> CRFAnswer:
+        """Exact marginals and log Z.
+
+        Args:
+            unary: log-potentials of nodes; -inf forbids a label.
+            pairwise: log-potentials of edges.
+            known: labels that are known, -1 elsewhere; one mask for all of the batch, or one for every entry.
+
+        Shapes: unary :math:`(*B, n, C)`, known :math:`(n)` or :math:`(*B, n)`
+        """
+        case = self._case(unary, pairwise, known)
+        marginals, total = case.solver.solve(case.unary, case.tables, case.known)
+        return CRFAnswer(marginals.view(unary.shape), total.view(*case.batch, self.num_graphs))
+
+    def log_partition(self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None) -> Tensor:
+        """Log Z of every graph given the known labels, quicker than with marginals. Shapes: → :math:`(*B, G)`"""
+        case = self._case(unary, pairwise, known)
+        return case.solver.log_partition(case.unary, case.tables, case.known).view(*case.batch, self.num_graphs)
+
+    def log_likelihood(self, unary: Tensor, pairwise: Tensor, y: Tensor) -> Tensor:
+        """Log-probability of the given labels of every graph; those of nodes without one (-1) are summed out.
+
+        Shapes: unary :math:`(*B, n, C)`, y :math:`(n)` or :math:`(*B, n)` → :math:`(*B, G)`
+        """
+        return self.log_partition(unary, pairwise, y) - self.log_partition(unary, pairwise)
+
+    def conditionals(self, unary: Tensor, pairwise: Tensor, known: Tensor) -> Tensor:
+        """Log-probabilities of every node's labels given the known labels of its neighbours; other edges are left out.
+
+        A node's own label is not used: the sum over labelled nodes of that of their label is the pseudo-likelihood.
+
+        Shapes: → :math:`(*B, n, C)`
+        """
+        case = self._case(unary, pairwise, known)
+        assert case.known is not None
+        return case.solver.neighbours(case.unary, case.tables, case.known).log_softmax(-1).view(unary.shape)
+
+    @torch.no_grad()
+    def map(self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None) -> Tensor:
+        """A most probable labelling (Viterbi). Shapes: → :math:`(*B, n)`"""
+        case = self._case(unary, pairwise, known)
+        found = case.solver.pick(case.unary, case.tables, case.known, lambda forest, *given: forest.map(*given)[0])
+        return found.view(unary.shape[:-1])
+
+    @torch.no_grad()
+    def sample(
+        self,
+        unary: Tensor,
+        pairwise: Tensor,
+        known: Tensor | None = None,
+        count: int = 1,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Exact samples of the labels of all nodes together. Shapes: → :math:`(count, *B, n)`"""
+        case = self._case(unary, pairwise, known)
+
+        def draw(forest: Forest, own: Tensor, pairs: Tensor) -> Tensor:
+            at = own.device if generator is None else generator.device
+            uniform = torch.rand(own.shape[:2], generator=generator, dtype=own.dtype, device=at)
+            return forest.sample(own, pairs, uniform.to(own.device))
+
+        found = [
+            case.solver.pick(case.unary, case.tables, case.known, draw)
+            for _ in range(check_at_least("count", count, 1))
+        ]
+        return torch.stack(found).view(count, *unary.shape[:-1])
+
+    def entropy(self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None) -> Tensor:
+        r"""Entropy of the labelling of every graph given the known labels, in nats: :math:`\log Z - E[\text{score}]`.
+
+        Shapes: → :math:`(*B, G)`
+        """
+        wanted = torch.is_grad_enabled() and (unary.requires_grad or pairwise.requires_grad)
+        with torch.enable_grad():
+            case = self._case(unary, pairwise, known)
+            number = torch.arange(self.graph.num_edges, device=unary.device)
+            # With a table for every edge, the derivative by it is the joint distribution of its ends.
+            whole = case.tables.whole(number).expand(len(case.unary), -1, -1, -1)
+            own, whole = (each.clone() if wanted else each.detach().clone() for each in (case.unary, whole))
+            own, whole = (each if each.requires_grad else each.requires_grad_() for each in (own, whole))
+            tables = whole if len(number) else whole.new_zeros(len(whole), 1, *whole.shape[2:])
+            solver = self._solver(unary.shape[-1], by_edge=True)
+            total = solver.log_partition(own, EdgeTables(tables, number.view(-1, 1)), case.known)
+            of_own, of_whole = torch.autograd.grad(
+                total.sum(), (own, whole), create_graph=wanted, allow_unused=True, materialize_grads=True
+            )
+            owner = torch.from_numpy(self.owner).to(unary.device)
+            of_edge = owner.index_select(0, self.edges[0].to(unary.device))
+            expected = torch.zeros_like(total).index_add(1, owner, _product(of_own, own).sum(-1))
+            expected = expected.index_add(1, of_edge, _product(of_whole, whole).sum((-2, -1)))
+            found = (total - expected).view(*case.batch, self.num_graphs)
+        return found if wanted else found.detach()
+
+    def _solver(self, width: int, by_edge: bool = False) -> Solver:
+        """The engine for potentials of so many labels."""
+        if (width, by_edge) not in self._solvers:
+            labels = np.full(self.num_nodes, width if self._labels is None else self._labels)
+            if labels.max(initial=1) > width:
+                raise InputError(
+                    f"Expected potentials of the {int(labels.max())} labels that a node has; got {width} of them."
+                )
+            index = np.arange(self.graph.num_edges) if by_edge or self._relation is None else self._relation
+            count = max(1, int(index.max(initial=0)) + 1)
+            structure = Structure.of(self.graph, labels, self.owner, self.num_graphs, index[:, None], count)
+            self._solvers[width, by_edge] = Solver(structure, self.limits).to(self._device)
+        return self._solvers[width, by_edge]
+
+    def _case(self, unary: Tensor, pairwise: Tensor, known: Tensor | None) -> _Case:
+        """All that was given, checked, with one batch dimension."""
+        if not isinstance(unary, Tensor) or unary.dim() < 2 or unary.shape[-2] != self.num_nodes:
+            came = tuple(unary.shape) if isinstance(unary, Tensor) else type(unary).__name__
+            raise InputError(f"Expected unary of shape (*, {self.num_nodes}, labels), one row per node; got {came}.")
+        batch, width = unary.shape[:-2], unary.shape[-1]
+        solver = self._solver(width)
+        tables = self._tables(pairwise, batch, width, solver)
+        labels = None if known is None else self._known(known, batch)
+        if not torch.compiler.is_compiling():
+            check_numbers(unary, pairwise, solver.structure.labels)
+            if labels is not None:
+                _check_labels(labels, solver.structure.labels)
+        return _Case(solver, unary.reshape(batch.numel(), *unary.shape[-2:]), tables, labels, batch)
+
+    def _tables(self, pairwise: Tensor, batch: torch.Size, width: int, solver: Solver) -> EdgeTables:
+        structure = solver.structure
+        count = self.graph.num_edges if self._relation is None else structure.num_tables
+        if isinstance(pairwise, Tensor) and pairwise.shape == (width, width):
+            return EdgeTables(pairwise.expand(1, structure.num_tables, -1, -1), structure.index)
+        good = isinstance(pairwise, Tensor) and pairwise.shape[-3:] == (count, width, width)
+        if not good or pairwise.shape[:-3] not in ((), batch):
+            came = tuple(pairwise.shape) if isinstance(pairwise, Tensor) else type(pairwise).__name__
+            what = "edges" if self._relation is None else "relations"
+            raise InputError(
+                f"Expected pairwise of shape ({width}, {width}), or ({count}, {width}, {width}) for {count} {what}, "
+                f"also with the batch {tuple(batch)} of unary before it; got {came}."
+            )
+        if count == 0:
+            pairwise = pairwise.new_zeros(*pairwise.shape[:-3], 1, width, width)
+        return EdgeTables(pairwise.reshape(-1, *pairwise.shape[-3:]), structure.index)
+
+    def _known(self, known: Tensor, batch: torch.Size) -> Tensor:
+        if not isinstance(known, Tensor) or known.is_floating_point() or known.dtype == torch.bool:
+            came = known.dtype if isinstance(known, Tensor) else type(known).__name__
+            raise InputError(f"Expected known as integers, a label or -1 for every node; got {came}.")
+        if known.shape not in ((self.num_nodes,), (*batch, self.num_nodes)):
+            raise InputError(
+                f"Expected known of shape ({self.num_nodes},), or with the batch {tuple(batch)} of unary before it; "
+                f"got {tuple(known.shape)}."
+            )
+        labels = known.long()
+        return labels if labels.dim() == 1 else labels.reshape(-1, self.num_nodes)
+
+
+class _Case(NamedTuple):
+    solver: Solver
+    unary: Tensor
+    tables: EdgeTables
+    known: Tensor | None
+    batch: torch.Size
+
+
+def _check_labels(known: Tensor, labels: npt.NDArray[np.int64]) -> None:
+    limit = torch.from_numpy(labels).to(known.device)
+    wrong = ((known < -1) | (known >= limit)).nonzero()
+    if len(wrong):
+        node = int(wrong[0, -1])
+        raise InputError(
+            f"Expected known labels from 0 to {int(limit[node]) - 1}, or -1; got {int(known[tuple(wrong[0])])} at node "
+            f"{node}."
+        )
+
+
+def _product(left: Tensor, right: Tensor) -> Tensor:
+    """The product, zero where an impossible label has probability zero."""
+    return left * right.masked_fill(right == -torch.inf, 0.0)
