@@ -177,7 +177,7 @@ def test_divisions_take_turns() -> None:
     task = small_task()
     trainer = Trainer(task, SMALL, QUICK.replace(divisions=2), small_runs(task, [0]))
     seen: list[int] = []
-    trainer._step = lambda division, number: seen.append(division)  # type: ignore[method-assign]
+    trainer._step = lambda division, number, lesson: seen.append(division)  # type: ignore[method-assign]
     for epoch in range(3):
         trainer.run_epoch(epoch)
     assert seen == [0] * 3 + [1] * 3 + [0] * 3

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
+from neuraltrees.movable import moved
 from neuraltrees.nn.conv import ConvName, find_conv
 from neuraltrees.nn.conv.external import ExternalConv
 from neuraltrees.nn.encoder import Categories, Features, make_encoder
 from neuraltrees.nn.ensemble.dropout import Dropout, DropoutMasks
 from neuraltrees.nn.ensemble.sparse import SparseMap
-from neuraltrees.nn.head import GraphHead, Head, NodeHead, NoHead
+from neuraltrees.nn.head import CRFHead, GraphHead, Head, NodeHead, NoHead
 from neuraltrees.nn.plan import Plan
 from neuraltrees.nn.schedule import Body, Schedule
 
 T = TypeVar("T")
-HeadName: TypeAlias = Literal["node", "graph", "none"]
-HEADS: dict[str, Callable[..., Head]] = {"node": NodeHead, "graph": GraphHead, "none": NoHead}
+HeadName: TypeAlias = Literal["node", "graph", "crf", "none"]
+HEADS: dict[str, Callable[..., Head]] = {"node": NodeHead, "graph": GraphHead, "crf": CRFHead, "none": NoHead}
 
 
 class Network(nn.Module):
@@ -42,8 +44,9 @@ class Network(nn.Module):
             of many rounds train much better so.
         runs: train this many independent networks at once; states then have the shape (N, R, F).
         edge_channels: number of features per edge, or `Categories`; None where edges have none.
-        head: "node" (a linear layer per node type), "graph" (pooled states and a small MLP), "none", or a function of
-            `(in_channels, out_channels, runs)` that makes a `Head`; by default "node", and "none" without a readout.
+        head: "node" (a linear layer per node type), "graph" (pooled states and a small MLP), "crf" (exact marginals of
+            labels that depend on their neighbours), "none", or a function of `(in_channels, out_channels, runs)` that
+            makes a `Head`; by default "node", and "none" without a readout.
         schedule: a subclass of `Schedule`; by default rounds on the H-tree for `NeuralTree`, on the graph for `GNN`.
         merge: compute states of an H-tree that are equal for any weights once per round, in a plan; dropout is then
             shared by them.
@@ -117,10 +120,24 @@ class Network(nn.Module):
                 f"size {self.schedule.width}. Set readout=True, or let the convolution average its heads."
             )
         self.drop = None if headless else Dropout(dropout)
+        if _reads_edges(make_head) and body.edge_channels is not None:
+            make_head = partial(make_head, edge_channels=body.edge_channels)
         self.head = _made(make_head, "head", Head, self.schedule.width, out_channels, runs)
 
     def answers(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None = None) -> Tensor:
         """What `forward` returns, once there is a plan."""
+        h, edge_attr = self._states(x, plan, edge_attr)
+        answers: Tensor = self.head(h, plan.places, edge_attr) if self.head.reads_edges else self.head(h, plan.places)
+        return answers
+
+    def loss(self, x: Tensor | SparseMap, lesson: Plan, edge_attr: Tensor | None = None) -> Tensor:
+        """The loss of every node in one of the `lessons` of a head that reads labels. Shapes: → :math:`(n, R)`"""
+        h, edge_attr = self._states(x, lesson, edge_attr)
+        given = (edge_attr,) if self.head.reads_edges else ()
+        return self.head.loss(h, lesson.places, *given)
+
+    def _states(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """What the head reads: states of nodes, and features of edges."""
         self._check_input(x, plan)
         if edge_attr is not None:
             edge_attr = self._checked_edges(edge_attr, plan)
@@ -128,11 +145,10 @@ class Network(nn.Module):
             x = self.encoder(x, plan.node_type)
         if self.edge_encoder is not None and edge_attr is not None:
             edge_attr = self.edge_encoder(edge_attr)
-        h = self.schedule(x, plan.rounds, edge_attr)
+        h: Tensor = self.schedule(x, plan.rounds, edge_attr)
         if self.drop is not None:
             h = self.drop(self.schedule.activation(h))
-        answers: Tensor = self.head(h, plan.places)
-        return answers
+        return h, edge_attr
 
     def _check_input(self, x: Tensor | SparseMap, plan: Plan) -> None:
         if not isinstance(x, Tensor | SparseMap):
@@ -170,28 +186,63 @@ class Network(nn.Module):
         body, edges = self.schedule.body, "with" if self.reads_edges else "without"
         return f"{type(self.schedule).__name__} of {body.num_layers} rounds {edges} edge features"
 
-    def plan(self, data: Data) -> Plan:
+    def plan(self, data: Data, known: Tensor | None = None) -> Plan:
         """All of a graph, or of a batch of graphs, that depends on neither features nor weights.
 
         Made once for a graph that is seen in many steps; then `model(data.x, plan)` is exact and much quicker.
 
         Args:
             data: a graph or a batch of graphs, with H-trees (`ToHTree`) where the schedule needs them.
+            known: labels of nodes that are known, -1 elsewhere, for a head that reads them: `CRFHead`.
+
+        Shapes: known :math:`(n)`, or :math:`(n, R)` for every run its own
         """
+        self._check_data(data)
+        if known is not None and not self.head.reads_labels:
+            raise InputError(
+                f"Expected no known labels for {type(self.head).__name__}, whose answers they do not change; got some. "
+                f'Use head="crf", or leave them out.'
+            )
+        return self._planned(data, self.head.plan(data, known) if self.head.reads_labels else self.head.plan(data))
+
+    def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> list[Plan]:
+        """Plans of what a head that reads labels is trained on, for `loss`; steps take turns.
+
+        Args:
+            data: a graph or a batch of graphs.
+            known: the training labels of every run, -1 elsewhere.
+            seeds: of the runs.
+
+        Shapes: known :math:`(n, R)`
+        """
+        self._check_data(data)
+        lessons = self.head.lessons(data, known, seeds)
+        first = self._planned(data, None)
+        here = next(self.parameters()).device
+        return [replace(first, places=moved(lesson, here)) for lesson in lessons]
+
+    def _check_data(self, data: Any) -> None:
         if not isinstance(data, Data):
             raise InputError(
                 f"Expected a graph or a batch of graphs as torch_geometric.data.Data; got {type(data).__name__}."
             )
         if not isinstance(data.edge_index, Tensor):
             raise InputError(f"Expected data with an edge_index; got {type(data.edge_index).__name__}.")
+
+    def _planned(self, data: Data, places: Any) -> Plan:
         return Plan(
             self.schedule.plan(data),
-            self.head.plan(data),
+            places,
             None if self.encoder is None else data.get("node_type"),
             int(data.num_nodes),
             int(data.edge_index.shape[1]),
             self._kind,
         ).to(next(self.parameters()).device)
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether known labels change its answers."""
+        return self.head.reads_labels
 
     @property
     def needs_tree(self) -> bool:
@@ -233,6 +284,13 @@ def _find_head(head: Any, readout: bool) -> Callable[..., Head]:
         raise InputError(f"Expected head out of {', '.join(HEADS)} or a Head class; got {came}.")
     found: Callable[..., Head] = head
     return found
+
+
+def _reads_edges(make: Any) -> bool:
+    """Whether a head takes the features of edges."""
+    while isinstance(make, partial):
+        make = make.func
+    return bool(getattr(make, "reads_edges", False))
 
 
 def _made(make: Any, what: str, kind: type[T], *args: Any) -> T:

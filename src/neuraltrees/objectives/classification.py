@@ -113,6 +113,11 @@ class Classification(Objective):
     def labelled(self, y: Tensor) -> Tensor:
         return y >= 0
 
+    def readable(self, y: Tensor) -> Tensor:
+        if self.level == "graph" or self.own_loss is not None:
+            return super().readable(y)
+        return torch.where(y < 0, -1, self._label(y))
+
     def weight(self, y: Tensor) -> Tensor:
         known = (y >= 0).float()
         return known if self.class_weights is None else known * self.class_weights.to(y.device)[y.clamp(min=0)]

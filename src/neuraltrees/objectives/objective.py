@@ -75,6 +75,13 @@ class Objective:
         """
         return self.weight(y) > 0
 
+    def readable(self, y: Tensor) -> Tensor:
+        """Labels of nodes as a network that reads labels wants them: numbers from 0, -1 where one is missing.
+
+        Shapes: :math:`(items)` → :math:`(items)`
+        """
+        raise InputError(f"Expected classes of nodes for a head that reads labels; got {self!r}. Use another head.")
+
     def loss(self, answers: Tensor, y: Tensor) -> Tensor:
         """The loss of every item, times its weight; finite for an item without a label, whose loss does not count.
 

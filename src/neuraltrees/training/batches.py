@@ -28,6 +28,7 @@ class GraphBatch:
         edges: features of their edges, if the network reads them.
         y: their labels, as the objective compares them with answers.
         plan: the network's plan of them.
+        lessons: what is learned from them, if the network says so itself; else empty.
 
     Shapes: items and y :math:`(items, ...)`, x :math:`(n, F)`, edges :math:`(m, D)`
     """
@@ -37,6 +38,7 @@ class GraphBatch:
     edges: Tensor | None
     y: Tensor
     plan: Plan
+    lessons: tuple[Plan, ...] = ()
 
 
 def divide(task: Task, count: int, number: int = 0) -> list[list[int]]:
@@ -67,7 +69,26 @@ def divide(task: Task, count: int, number: int = 0) -> list[list[int]]:
     return [sorted(batch) for batch in batches]
 
 
-def make_batch(graphs: Sequence[Data], network: Network, items: Tensor, y: Tensor, types: Sequence[str]) -> GraphBatch:
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The labels that every run may read: those it trains on, -1 elsewhere.
+
+    Shapes: labels :math:`(items, R)`
+    """
+
+    labels: Tensor
+    seeds: tuple[int, ...]
+
+
+def make_batch(
+    graphs: Sequence[Data],
+    network: Network,
+    items: Tensor,
+    y: Tensor,
+    types: Sequence[str],
+    known: Known | None = None,
+    learn: bool = False,
+) -> GraphBatch:
     """Graphs joined into one, with the network's plan of them.
 
     Args:
@@ -76,19 +97,30 @@ def make_batch(graphs: Sequence[Data], network: Network, items: Tensor, y: Tenso
         items: places of their items among all items of the task.
         y: labels of these items.
         types: the names of the node types.
+        known: for a network that reads labels, those of all items.
+        learn: whether lessons are wanted, where the network has its own.
     """
     joined = joined_graphs(graphs, types)
     like = next(network.parameters())
+    labels = None if known is None else known.labels[items]
+    lessons = network.lessons(joined, labels, known.seeds) if learn and labels is not None and known is not None else ()
     return GraphBatch(
         items.to(like.device),
         feature_columns(graphs, like),
         edge_columns(graphs, like) if network.reads_edges else None,
         y.to(like.device),
-        network.plan(joined),
+        network.plan(joined, labels) if network.reads_labels else network.plan(joined),
+        tuple(lessons),
     )
 
 
-def make_batches(task: Task, network: Network, divided: Sequence[Sequence[int]]) -> list[GraphBatch]:
+def make_batches(
+    task: Task,
+    network: Network,
+    divided: Sequence[Sequence[int]],
+    known: Known | None = None,
+    learn: bool = False,
+) -> list[GraphBatch]:
     """The batches of a division, each planned for the network."""
     if network.needs_tree:
         task = task.with_trees()
@@ -101,7 +133,8 @@ def make_batches(task: Task, network: Network, divided: Sequence[Sequence[int]])
                 "Expected at least one graph in every batch of every process; got none. Use fewer batches."
             )
         items = torch.cat([places[i] for i in batch])
-        batches.append(make_batch([task.graphs[i] for i in batch], network, items, y[items], task.types))
+        graphs = [task.graphs[i] for i in batch]
+        batches.append(make_batch(graphs, network, items, y[items], task.types, known, learn))
     return batches
 
 

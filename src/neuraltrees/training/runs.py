@@ -12,7 +12,7 @@ from neuraltrees.data.splits import Split
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.nn.network import Network
-from neuraltrees.training.batches import divide, make_batches
+from neuraltrees.training.batches import Known, divide, make_batches
 from neuraltrees.training.spec import NetworkSpec
 
 
@@ -61,6 +61,7 @@ class Fitted:
         best_epoch: its number, from 1; 0 with the first weights for a run that diverged at once.
         loss_curve, val_curve, test_curve: mean training loss and metrics of every epoch, NaN once a run had stopped.
         seconds: how long the training took.
+        known: the labels that every run may read, for a network that reads labels.
 
     Shapes: val, test and best_epoch :math:`(R)`, curves :math:`(E, R)`
     """
@@ -75,6 +76,7 @@ class Fitted:
     val_curve: Tensor
     test_curve: Tensor
     seconds: float
+    known: Known | None = None
 
     @torch.no_grad()
     def answers(self, batches: int = 8) -> Tensor:
@@ -83,7 +85,7 @@ class Fitted:
         Shapes: → :math:`(items, R, C)`
         """
         found: Tensor | None = None
-        for batch in make_batches(self.task, self.network.eval(), divide(self.task, batches)):
+        for batch in make_batches(self.task, self.network.eval(), divide(self.task, batches), self.known):
             answers = self.network(batch.x, batch.plan, edge_attr=batch.edges)
             if found is None:
                 found = answers.new_full((self.task.num_items, *answers.shape[1:]), torch.nan)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ModelName: TypeAlias = Literal["neural-tree", "gnn"]
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
-HeadName: TypeAlias = Literal["node", "graph", "none"]
+HeadName: TypeAlias = Literal["node", "graph", "crf", "none"]
 Pool: TypeAlias = Literal["sum", "mean", "max"]
 Optimiser: TypeAlias = Literal["adam", "adamw"]
 
@@ -51,7 +51,7 @@ class NetworkSpec(Spec):
     pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
     edge_features: bool = option(True, "Use the features of edges, where the data has any.")
     schedule: str | None = option(None, "MODULE:NAME of your own schedule, instead of the model's.")
-    head: str | None = option(None, "node, graph, none, or MODULE:NAME of your own, instead of the task's.")
+    head: str | None = option(None, "node, graph, crf, none, or MODULE:NAME of your own, instead of the task's.")
 
     def __post_init__(self) -> None:
         for name in OWN_PARTS:
@@ -144,6 +144,7 @@ class TrainingSpec(Spec):
     decay_every: int | None = option(None, "Multiply the learning rate by `decay` after every N epochs.", ge=1)
     decay: float = option(0.5, "The factor of the step decay.", gt=0, le=1)
     patience: int | None = option(None, "Stop a run after N epochs without a better validation metric.", ge=1)
+    evaluate_every: int = option(1, "Measure validation and test items after every N epochs, and after the last.", ge=1)
     every_class: bool = option(True, "Refuse a split that leaves a label without a training item.")
     batches: int = option(16, "Steps per epoch: the number of batches that the graphs are divided among.", ge=1)
     divisions: int = option(1, "Ways to divide the graphs, one after another; several with batch norm.", ge=1)

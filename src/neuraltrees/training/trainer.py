@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -14,7 +14,7 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
-from neuraltrees.training.batches import GraphBatch, divide, make_batches
+from neuraltrees.training.batches import GraphBatch, Known, divide, make_batches
 from neuraltrees.training.device import check_device, tf32_products
 from neuraltrees.training.executors import Executor, executor_for
 from neuraltrees.training.optimiser import RunOptimiser
@@ -87,7 +87,8 @@ class Trainer:
             task = task.with_trees()
         divisions = [divide(task, training.batches, number) for number in range(training.divisions)]
         shares = [[self.executor.share(batch) for batch in division] for division in divisions]
-        self.divisions = [make_batches(task, self.network, share) for share in shares]
+        self.known = self._known_labels(runs) if self.network.reads_labels else None
+        self.divisions = [make_batches(task, self.network, share, self.known, learn=True) for share in shares]
         self.batches = self.divisions[0]
         seeds = torch.tensor([run.seed for run in runs], device=self.device)
         masks = self.network.set_dropout(seeds)
@@ -139,9 +140,12 @@ class Trainer:
                     break
 
     def report(self) -> Epoch:
-        """The last epoch."""
+        """The last epoch; metrics are the last that were measured."""
         done = self.epochs_done
-        loss, val, test = self.curves[:, done - 1].cpu()
+        every = self.training.evaluate_every
+        measured = done if done == self.training.epochs else max(every, done - done % every)
+        loss = self.curves[0, done - 1].cpu()
+        val, test = self.curves[1:, min(measured, self.training.epochs) - 1].cpu()
         return Epoch(done, self.training.epochs, loss, val, test, self.best_val.cpu())
 
     def result(self) -> Fitted:
@@ -163,6 +167,7 @@ class Trainer:
             val,
             test,
             self.seconds,
+            self.known,
         )
 
     def state(self) -> dict[str, Tensor]:
@@ -204,17 +209,17 @@ class Trainer:
         with tf32_products(self.training.tf32 and self.device.type == "cuda"):
             self.network.train()
             for number in order.tolist():
-                step = partial(self._step, division, number)
-                if self.draws:
-                    with self._seeded():
-                        self.executor(("step", division, number), step)
-                else:
-                    self.executor(("step", division, number), step)
-            self.evaluate()
+                lesson = done % max(1, len(self.divisions[division][number].lessons))
+                step = partial(self._step, division, number, lesson)
+                with self._seeded() if self.draws else nullcontext():
+                    self.executor(("step", division, number, lesson), step)
+            measured = (done + 1) % self.training.evaluate_every == 0 or done + 1 == self.training.epochs
+            if measured:
+                self.evaluate()
             if self.objective.metric.capturable:
-                self.executor("finish", self._finish_epoch)
+                self.executor(("finish", measured), partial(self._finish_epoch, measured))
             else:
-                self._finish_epoch()
+                self._finish_epoch(measured)
 
     @contextmanager
     def _seeded(self) -> Iterator[None]:
@@ -222,10 +227,14 @@ class Trainer:
             torch.manual_seed(self.dropout_masks.seed_of(0, 0))
             yield
 
-    def _step(self, division: int, number: int) -> None:
+    def _step(self, division: int, number: int, lesson: int = 0) -> None:
         batch = self.divisions[division][number]
         self.optimiser.zero_grad()
-        losses = self.objective.loss(self._answers(batch), batch.y)
+        if batch.lessons:
+            losses = self.network.loss(batch.x, batch.lessons[lesson], batch.edges)
+            losses = losses * self.objective.weight(batch.y).to(losses.dtype).unsqueeze(1)
+        else:
+            losses = self.objective.loss(self._answers(batch), batch.y)
         losses = losses * self.train_mask[batch.items]
         # Runs share nothing, so the sum of their losses has the gradient of each; one without an item here gets zero.
         torch.autograd.backward((losses.sum(0) / self.weights[division][number]).sum())
@@ -262,16 +271,21 @@ class Trainer:
         return answers
 
     @torch.no_grad()
-    def _finish_epoch(self) -> None:
-        assert self.observed is not None
+    def _finish_epoch(self, measured: bool = True) -> None:
         metric = self.objective.metric
-        val, test = (metric.reduce(self.observed, self.y, mask) for mask in (self.val_mask, self.test_mask))
+        val = test = torch.full_like(self.best_val, torch.nan)
+        if measured:
+            assert self.observed is not None
+            val, test = (metric.reduce(self.observed, self.y, mask) for mask in (self.val_mask, self.test_mask))
         going = ~self._stopped()
         loss = self.executor.total(self.running_loss) / self.train_weight.sum(0)
         row = torch.where(going, torch.stack([loss, val, test]), torch.nan)
         self.curves.index_copy_(1, self.epoch.view(1), row.unsqueeze(1))
         self.running_loss.zero_()
         self.epoch += 1
+        if not measured:
+            self.waited += 1
+            return
         better = going & metric.better(val, self.best_val)
         for old, new in ((self.best_val, val), (self.best_test, test), (self.best_epoch, self.epoch)):
             old.copy_(torch.where(better, new, old))
@@ -279,6 +293,12 @@ class Trainer:
         for name, value in self.network.state_dict().items():
             of_run = better.view(-1, *[1] * (value.dim() - 1))
             self.best[name].copy_(torch.where(of_run, value, self.best[name]))
+
+    def _known_labels(self, runs: Sequence[Run]) -> Known:
+        """The training labels of every run."""
+        labels = self.objective.readable(self.task.targets).cpu().unsqueeze(1)
+        train = torch.stack([run.split.train for run in runs], 1).cpu()
+        return Known(torch.where(train, labels, -1), tuple(run.seed for run in runs))
 
     def _stopped(self) -> Tensor:
         patience = self.training.patience

@@ -45,10 +45,9 @@ class Solver:
     kept: OrderedDict[Any, Plans] = field(default_factory=OrderedDict)
 
     def to(self, device: torch.device | str) -> Solver:
-        """The same with its indices on a device."""
+        """The same with its indices on a device; plans are made anew."""
         there = torch.device(device)
-        kept = OrderedDict((key, moved(plans, there)) for key, plans in self.kept.items())
-        return replace(self, structure=moved(self.structure, there), device=there, kept=kept)
+        return replace(self, structure=moved(self.structure, there), device=there, kept=OrderedDict())
 
     def given(self, known: Tensor | None) -> Plans:
         """The plans for the nodes that are known, one per sampled subgraph; made once for a mask."""

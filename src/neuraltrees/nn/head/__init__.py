@@ -1,5 +1,6 @@
 """Heads: how states become answers."""
 
+from neuraltrees.nn.head.crf import CRFHead as CRFHead
 from neuraltrees.nn.head.graph import GraphHead as GraphHead
 from neuraltrees.nn.head.head import Head as Head
 from neuraltrees.nn.head.head import NoHead as NoHead

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -43,20 +43,43 @@ class Head(nn.Module):
     reads more of the data than node types and graphs, such as edges, has a `plan` of its own.
 
     - `level`: whether it answers per node or per graph.
+    - `reads_labels`: whether known labels change its answers. Then `plan` takes them, and so do `lessons` and `loss`,
+      which say how it learns.
+    - `reads_edges`: whether it is made with `edge_channels` and called with the features of edges.
     """
 
     level: ClassVar[Level] = "node"
+    reads_labels: ClassVar[bool] = False
+    reads_edges: ClassVar[bool] = False
 
     def __init__(self, in_channels: int, out_channels: int | Mapping[str, int], runs: int | None = None) -> None:
         super().__init__()
         self.in_channels, self.out_channels, self.runs = in_channels, out_channels, runs
 
-    def plan(self, data: Data) -> Any:
-        """What `forward` needs to know of a graph or a batch of graphs; tensors that can be moved, as in a schedule."""
+    def plan(self, data: Data, known: Tensor | None = None) -> Any:
+        """What `forward` needs to know of a graph or a batch of graphs; tensors that can be moved, as in a schedule.
+
+        Args:
+            data: the graph or the batch.
+            known: labels that are known, -1 elsewhere; only for a head that reads labels.
+
+        Shapes: known :math:`(n)` or :math:`(n, R)`
+        """
         return Places.of(data)
 
     def forward(self, h: Tensor, places: Any) -> Tensor:
         """Shapes: h :math:`(n, *, F)` → :math:`(n, *, C)` per node, :math:`(G, *, C)` per graph"""
+        raise NotImplementedError
+
+    def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> Sequence[Any]:
+        """What a head that reads labels learns from the training labels; steps take turns through the list.
+
+        Shapes: known :math:`(n, R)`, -1 where there is no training label
+        """
+        raise NotImplementedError
+
+    def loss(self, h: Tensor, lesson: Any) -> Tensor:
+        """The loss of every node in a lesson, zero where it has none. Shapes: → :math:`(n, R)`"""
         raise NotImplementedError
 
     def reset_parameters(self) -> None:

@@ -1,0 +1,236 @@
+"""Exact structured answers: a conditional random field on top of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from neuraltrees.checks import check_at_least
+from neuraltrees.errors import InputError
+from neuraltrees.graph import Graph
+from neuraltrees.inference.crf import EdgeTables, Limits, Solver, Structure
+from neuraltrees.nn.head.crf.lessons import Field, Learning, Lesson, hide
+from neuraltrees.nn.head.crf.pairs import Pairs
+from neuraltrees.nn.head.head import Head, Places
+from neuraltrees.nn.head.node import NodeHead
+
+
+class CRFHead(Head):
+    r"""Log-marginals :math:`\log p(y_v \mid x, y_{known})` of
+
+    .. math:: p(y \mid x) \propto \exp\Bigl(\sum_v θ_v(y_v; h_v) + \sum_{uv \in E} θ_{uv}(y_u, y_v)\Bigr)
+
+    where a linear layer per node type makes θ_v of the states, and θ_uv is a table by the types of both ends, mixed by
+    the features of the edge if there are any. Inference is exact, on the graph of the nodes whose labels are not known.
+
+    Args:
+        in_channels: size of the states.
+        out_channels: number of labels, or the number for each node type.
+        runs: number of independent runs.
+        edge_channels: number of features per edge; None where edges have none.
+        learning: "pseudo", every label given the known labels of its neighbours, without inference; "marginal", the
+            exact marginals of randomly hidden labels given the others; or "likelihood", all labels together.
+        apart: whether θ_v is trained as if there were no edges, and tables on top of it; else all together.
+        hidden: for "marginal", the share of the training labels that a step hides.
+        masks: for "marginal", the number of random choices of them; they take turns.
+        relations: number of edge types (`edge_type`) with tables of their own.
+        gates: number of tables that features of edges mix in.
+        rank: rank of the tables, for many labels; None for whole ones.
+        states, max_treewidth, samples: bounds of inference on wide graphs; see `CRF`.
+        memory_limit: bytes that tables may take; see `CRF`.
+
+    Shapes: :math:`(n, *, F) → (n, *, C)`, where C is the largest number of labels; minus infinity beyond a node's own
+    """
+
+    reads_labels = True
+    reads_edges = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int | Mapping[str, int],
+        runs: int | None = None,
+        *,
+        edge_channels: int | None = None,
+        learning: Learning = "pseudo",
+        apart: bool = False,
+        hidden: float = 0.5,
+        masks: int = 8,
+        relations: int = 1,
+        gates: int = 4,
+        rank: int | None = None,
+        states: int | None = None,
+        max_treewidth: int | None = None,
+        samples: int = 1,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(in_channels, out_channels, runs)
+        if learning not in get_args(Learning):
+            raise InputError(f"Expected learning out of {', '.join(get_args(Learning))}; got {learning!r}.")
+        if not isinstance(hidden, int | float) or not 0 < hidden <= 1:
+            raise InputError(f"Expected hidden above 0 and up to 1; got {hidden!r}.")
+        for name, value in (("masks", masks), ("relations", relations), ("gates", gates), ("rank", rank)):
+            if value is not None:
+                check_at_least(name, value, 1)
+        self.learning, self.apart, self.hidden, self.masks = learning, apart, hidden, masks
+        self.limits = Limits(states, max_treewidth, samples, 0, memory_limit)
+        self.node = NodeHead(in_channels, out_channels, runs)
+        self.labels = tuple(self.node.classes.values())
+        self.pairs = Pairs(self.labels, runs, relations, edge_channels, gates, rank)
+
+    @property
+    def capturable(self) -> bool:
+        """Whether a step may be captured as a CUDA graph: nothing is decided in Python while it runs."""
+        return True
+
+    def plan(self, data: Data, known: Tensor | None = None) -> Field:
+        """Plans inference for a graph or a batch of graphs, given the labels that are known.
+
+        Args:
+            data: with `edge_index`, and `node_type` where there are several.
+            known: labels, -1 where they are not known; for every run its own, or the same for all.
+
+        Shapes: known :math:`(n)` or :math:`(n, R)`
+        """
+        places = Places.of(data)
+        graph = Graph(data.edge_index, num_nodes=int(data.num_nodes))
+        kinds = _types(places.node_type, graph.num_nodes, len(self.labels))
+        pairs = self.pairs.plan(data, graph, kinds)
+        owner = np.zeros(graph.num_nodes, np.int64) if places.graph is None else places.graph.cpu().numpy()
+        structure = Structure.of(
+            graph,
+            np.array(self.labels)[kinds],
+            owner,
+            places.num_graphs,
+            pairs.index.numpy(),
+            self.pairs.num_tables,
+            self.pairs.weighted,
+        )
+        field = Field(places, Solver(structure, self.limits), pairs)
+        return _given(field, None if known is None else self._checked(known, kinds))
+
+    def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> list[Lesson]:
+        """What to learn from the known labels; steps take turns.
+
+        Args:
+            data: a graph or a batch of graphs.
+            known: the training labels of every run, -1 elsewhere.
+            seeds: of the runs, for what is hidden.
+
+        Shapes: known :math:`(n, R)`
+        """
+        field = self.plan(data)
+        labels = self._checked(known, _types(field.places.node_type, len(known), len(self.labels)))
+        ones = torch.ones(labels.shape)
+        if self.learning == "pseudo":
+            return [Lesson(replace(field, known=labels), labels, ones)]
+        if self.learning == "likelihood":
+            return [Lesson(_given(field, None), labels, _per_graph(labels, field), field.solver.given(labels))]
+        found = []
+        for number in range(self.masks if self.hidden < 1 else 1):
+            shown = hide(labels, self.hidden, number, list(seeds))
+            target = torch.where(shown >= 0, -1, labels)
+            count, all_labels = (target >= 0).sum(1, keepdim=True), (labels >= 0).sum(1, keepdim=True)
+            none = bool((shown < 0).all())
+            found.append(Lesson(_given(field, None if none else shown), target, ones * all_labels / count.clamp(min=1)))
+        return found
+
+    def forward(self, h: Tensor, places: Field, edge_attr: Tensor | None = None) -> Tensor:
+        unary, tables = self._potentials(h, places, edge_attr)
+        check = not _capturing(h)
+        marginals = places.solver.solve(unary, tables, places.known, places.plans, check).marginals
+        answers = self._logarithm(marginals, unary).transpose(0, 1)
+        return answers if self.runs is not None else answers.squeeze(1)
+
+    def loss(self, h: Tensor, lesson: Lesson, edge_attr: Tensor | None = None) -> Tensor:
+        """The loss of every node, zero where there is nothing to find. Shapes: → :math:`(n, R)`"""
+        unary, tables = self._potentials(h, lesson.field, edge_attr)
+        own = unary.detach() if self.apart else unary
+        if self.learning == "likelihood":
+            losses = self._joint(own, tables, lesson)
+        else:
+            losses = _cross_entropy(self._answers(own, tables, lesson.field), lesson.labels)
+        if self.apart:
+            losses = losses + _cross_entropy(unary.log_softmax(-1), lesson.labels)
+        return (losses * lesson.scale).transpose(0, 1)
+
+    def _answers(self, unary: Tensor, tables: EdgeTables, field: Field) -> Tensor:
+        if self.learning == "pseudo":
+            assert field.known is not None
+            return field.solver.neighbours(unary, tables, field.known).log_softmax(-1)
+        found = field.solver.solve(unary, tables, field.known, field.plans, check=not _capturing(unary))
+        return self._logarithm(found.marginals, unary)
+
+    def _joint(self, unary: Tensor, tables: EdgeTables, lesson: Lesson) -> Tensor:
+        """Minus the log-likelihood of a graph at each of its labelled nodes; `scale` divides it among them."""
+        solver, check = lesson.field.solver, not _capturing(unary)
+        free = solver.log_partition(unary, tables, None, lesson.field.plans, check)
+        given = solver.log_partition(unary, tables, lesson.labels, lesson.given, check)
+        graph = lesson.field.places.graph
+        nodes = (
+            (free - given).index_select(1, graph) if graph is not None else (free - given).expand(-1, unary.shape[1])
+        )
+        return nodes * (lesson.labels >= 0)
+
+    def _potentials(self, h: Tensor, field: Field, edge_attr: Tensor | None) -> tuple[Tensor, EdgeTables]:
+        """Shapes: → :math:`(R, n, C)`, and the tables"""
+        unary = self.node(h, field.places)
+        unary = unary.unsqueeze(1) if unary.dim() == 2 else unary
+        return unary.transpose(0, 1), self.pairs(field.pairs, edge_attr)
+
+    def _logarithm(self, marginals: Tensor, unary: Tensor) -> Tensor:
+        """Of what may be zero by rounding; minus infinity stays where a node has no such label."""
+        least = torch.finfo(marginals.dtype).tiny
+        return marginals.clamp(min=least).log().masked_fill(unary == -torch.inf, -torch.inf)
+
+    def _checked(self, known: Tensor, kinds: Any) -> Tensor:
+        """The known labels by run. Shapes: :math:`(n)` or :math:`(n, R)` → :math:`(n)` or :math:`(R, n)`"""
+        good = isinstance(known, Tensor) and not known.is_floating_point() and known.dtype != torch.bool
+        if not good or known.shape not in ((len(kinds),), (len(kinds), self.runs or 1)):
+            came = f"{known.dtype} of shape {tuple(known.shape)}" if isinstance(known, Tensor) else type(known).__name__
+            raise InputError(f"Expected known as integers, a label or -1 for each of {len(kinds)} nodes; got {came}.")
+        labels = known.long().cpu()
+        limit = torch.from_numpy(np.array(self.labels)[kinds]).view(-1, *[1] * (labels.dim() - 1))
+        wrong = ((labels < -1) | (labels >= limit)).nonzero()
+        if len(wrong):
+            node = int(wrong[0, 0])
+            raise InputError(
+                f"Expected known labels from 0 to {int(limit[node].flatten()[0]) - 1}, or -1; got "
+                f"{int(labels[tuple(wrong[0])])} at node {node}."
+            )
+        return labels if labels.dim() == 1 else labels.t().contiguous()
+
+
+def _given(field: Field, known: Tensor | None) -> Field:
+    return replace(field, known=known, plans=field.solver.given(known))
+
+
+def _types(node_type: Tensor | None, count: int, types: int) -> Any:
+    if node_type is None or types == 1:
+        return np.zeros(count, np.int64)
+    return node_type.cpu().numpy()
+
+
+def _per_graph(labels: Tensor, field: Field) -> Tensor:
+    """One over the number of labelled nodes in the graph of every node. Shapes: :math:`(R, n)`"""
+    graph = field.places.graph
+    owner = torch.zeros(labels.shape[1], dtype=torch.int64) if graph is None else graph.cpu()
+    known = (labels >= 0).float()
+    count = torch.zeros(len(labels), field.places.num_graphs).index_add(1, owner, known)
+    return 1 / count.index_select(1, owner).clamp(min=1)
+
+
+def _cross_entropy(answers: Tensor, labels: Tensor) -> Tensor:
+    """Zero where there is no label. Shapes: :math:`(R, n, C)`, :math:`(R, n)` → :math:`(R, n)`"""
+    found = -answers.gather(2, labels.clamp(min=0).unsqueeze(2)).squeeze(2)
+    return torch.where(labels >= 0, found, 0.0)
+
+
+def _capturing(tensor: Tensor) -> bool:
+    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()

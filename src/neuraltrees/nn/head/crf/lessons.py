@@ -1,0 +1,71 @@
+"""What a CRF head is trained on: which labels are shown, which are to be found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuraltrees.inference.crf import Plans, Solver
+from neuraltrees.nn.head.crf.pairs import PairPlan
+from neuraltrees.nn.head.head import Places
+
+Learning: TypeAlias = Literal["pseudo", "marginal", "likelihood"]
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """What the head keeps of a graph or a batch of graphs.
+
+    Args:
+        places: node types and graphs.
+        solver: the engine of inference.
+        pairs: the tables of the edges.
+        known: the labels that are known, -1 elsewhere; None where none is.
+        plans: of inference given these.
+
+    Shapes: known :math:`(R, n)` or :math:`(n)`
+    """
+
+    places: Places
+    solver: Solver
+    pairs: PairPlan
+    known: Tensor | None = None
+    plans: Plans | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Labels to be found, given others.
+
+    Args:
+        field: the graphs, with the labels that are shown.
+        labels: those to be found, -1 elsewhere.
+        scale: by which the loss of every node is multiplied, so that lessons of any number of labels weigh the same.
+        graph_share: for the likelihood, one over the number of labels in a node's graph.
+        given: for the likelihood, the plans given all labels.
+
+    Shapes: labels and scale :math:`(R, n)`
+    """
+
+    field: Field
+    labels: Tensor
+    scale: Tensor
+    given: Plans | None = None
+
+
+def hide(known: Tensor, share: float, number: int, seeds: list[int]) -> Tensor:
+    """The known labels without a random share of each run's; at least one stays hidden where there is one.
+
+    Shapes: known :math:`(R, n)` → :math:`(R, n)`
+    """
+    shown = known.clone()
+    for row, seed in zip(shown, seeds, strict=True):
+        labelled = (row >= 0).nonzero().flatten().numpy()
+        stream = np.random.Generator(np.random.Philox(key=[seed % 2**64, number]))
+        count = min(len(labelled), max(1, round(share * len(labelled))))
+        row[torch.from_numpy(stream.permutation(labelled)[:count])] = -1
+    return shown
