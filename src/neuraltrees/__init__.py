@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from neuraltrees.htree import build_htree as build_htree
     from neuraltrees.htree import load_htree as load_htree
     from neuraltrees.htree import save_htree as save_htree
+    from neuraltrees.inference import CRF as CRF
     from neuraltrees.inference import Forest as Forest
     from neuraltrees.inference import JunctionTree as JunctionTree
     from neuraltrees.inference import MarkovNetwork as MarkovNetwork
@@ -112,6 +113,7 @@ _LAZY = {
     "citation_split": "neuraltrees.data.splits",
     "draw": "neuraltrees.plots.drawing",
     "fit": "neuraltrees.training",
+    "CRF": "neuraltrees.inference",
     "Forest": "neuraltrees.inference",
     "Grid": "neuraltrees.tuning.grid",
     "infer": "neuraltrees.inference",

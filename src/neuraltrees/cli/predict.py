@@ -27,6 +27,10 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(help="File to write the predictions to, as JSON.", show_default=False)
     ] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option(help="JSON file of labels that are known, in the format described above.", show_default=False),
+    ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of most probable labels to list.")] = 3,
     device: Device = "cpu",
     allow: Annotated[
@@ -43,10 +47,14 @@ def predict(
     is optional if there is only one node type. "edge_attr" is a list with one list of numbers per edge, if the network
     reads edge features. The file holds one graph, or {"graphs": \\[graph, …]}.
 
+    With a model trained with --head crf, labels that a person has confirmed make those of the others more certain:
+    --known is a file {"name or number of a node": "label", …}; for several graphs {"graphs": \\[…]}, an object each.
+
     Example: neuraltrees predict neuraltrees-runs/synthetic-neural-tree-sage/model.safetensors scene.json
     """
     with working("loading"):
         from neuraltrees.data.json_graphs import read_graphs
+        from neuraltrees.data.known_labels import read_known
         from neuraltrees.serving import Predictor
 
         predictor = Predictor.load(bundle, device, allow or ())
@@ -54,11 +62,12 @@ def predict(
         graphs, names = read_graphs(
             input, trained.types, trained.edge_features is not None, ragged=isinstance(trained.features, Mapping)
         )
+        labels = None if known is None else read_known(known, graphs, names, trained.labels)
     with working("predicting"):
         per_node = trained.objective.level == "node"
         answers = [
             list(zip(of_nodes if per_node else ["graph"], found, strict=True))
-            for found, of_nodes in zip(predictor.label(graphs, top), names, strict=True)
+            for found, of_nodes in zip(predictor.label(graphs, top, labels), names, strict=True)
         ]
     listed = [[{"name": name, **prediction.as_dict()} for name, prediction in answer] for answer in answers]
     content = json_format.dumps({"graphs": [_as_json(each, per_node) for each in listed]}, indent=1)

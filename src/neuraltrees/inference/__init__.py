@@ -1,8 +1,11 @@
-"""Exact inference on the same decompositions: `JunctionTree` for one structure, `Forest` for many graphs at once."""
+"""Exact inference on the same decompositions: `JunctionTree` for one structure, `Forest` for many graphs
+at once, `CRF` for labels of their nodes of which some are known."""
 
 from neuraltrees.inference.answer import Answer as Answer
 from neuraltrees.inference.bayesian import BayesianNetwork as BayesianNetwork
 from neuraltrees.inference.bif import read_bif as read_bif
+from neuraltrees.inference.crf import CRF as CRF
+from neuraltrees.inference.crf import CRFAnswer as CRFAnswer
 from neuraltrees.inference.forest import Forest as Forest
 from neuraltrees.inference.forest import ForestAnswer as ForestAnswer
 from neuraltrees.inference.junction_tree import JunctionTree as JunctionTree

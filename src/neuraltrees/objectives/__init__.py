@@ -1,5 +1,6 @@
 """Objectives: what a label is, the loss, the metric and a prediction."""
 
+from neuraltrees.objectives.calibration import Calibration as Calibration
 from neuraltrees.objectives.classification import Classification as Classification
 from neuraltrees.objectives.metric import Metric as Metric
 from neuraltrees.objectives.multilabel import MultiLabel as MultiLabel

@@ -25,7 +25,8 @@ def draw_curves(fitted: Fitted, path: PathLike) -> None:
         (right, scale * fitted.test_curve, "test", VERMILION, "--"),
     )
     for axes, curve, name, color, dashes in curves:
-        epochs = range(1, len(curve) + 1)
+        measured = (~curve.isnan()).any(1).nonzero().flatten()
+        epochs, curve = (measured + 1).tolist(), curve[measured]
         marker = "o" if len(curve) == 1 else None
         axes.plot(epochs, curve.nanmean(1), dashes, color=color, label=name, marker=marker)
         if curve.shape[1] > 1:

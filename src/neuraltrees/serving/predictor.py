@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from threading import Lock
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -55,34 +56,44 @@ class Predictor:
         return cls(Bundle.load(path, allow), device)
 
     @torch.no_grad()
-    def predict(self, graphs: Iterable[Data]) -> list[Tensor]:
+    def predict(self, graphs: Iterable[Data], known: Sequence[Tensor] | None = None) -> list[Tensor]:
         """Probabilities of the labels, or numbers, of every node of each graph, or of each graph.
+
+        Args:
+            graphs: with features as in training.
+            known: for a network that reads labels (`CRFHead`): those of every graph that are known, -1 elsewhere. The
+                probabilities of the others are given these.
 
         Shapes: a list of :math:`(n, C)`, where C is the largest number of labels of a node type; per graph
         :math:`(1, C)`
         """
         scaled = self._checked(graphs)
+        if known is not None:
+            self._check_known(known, scaled)
         if not scaled:
             return []
         like = next(self.network.parameters())
         edges = edge_columns(scaled, like) if self.network.reads_edges else None
-        answers = self.network(feature_columns(scaled, like), self._plan(scaled), edge_attr=edges)
+        answers = self.network(feature_columns(scaled, like), self._plan(scaled, known), edge_attr=edges)
         predicted = self.bundle.objective.predict(answers.squeeze(1)).cpu()
         per_node = self.bundle.objective.level == "node"
         return list(predicted.split_with_sizes([graph.num_nodes if per_node else 1 for graph in scaled]))
 
-    def label(self, graphs: Iterable[Data], top: int = 1) -> list[list[Prediction]]:
+    def label(
+        self, graphs: Iterable[Data], top: int = 1, known: Sequence[Tensor] | None = None
+    ) -> list[list[Prediction]]:
         """The same in words: for each graph the predictions of its nodes, or its own.
 
         Args:
             graphs: as for `predict`.
             top: how many labels to list, the most probable first.
+            known: as for `predict`.
         """
         check_at_least("top", top, 1)
         graphs = listed(graphs)
         return [
             self.bundle.objective.describe(rows, type_of(graph, self.bundle.types).tolist(), top)
-            for graph, rows in zip(graphs, self.predict(graphs), strict=True)
+            for graph, rows in zip(graphs, self.predict(graphs, known), strict=True)
         ]
 
     def _checked(self, graphs: Iterable[Data]) -> list[Data]:
@@ -96,9 +107,28 @@ class Predictor:
                 raise InputError(f"Graph {number}: {error}") from None
         return scaled
 
-    def _plan(self, graphs: Sequence[Data]) -> Plan:
+    def _check_known(self, known: Any, graphs: Sequence[Data]) -> None:
+        if not self.network.reads_labels:
+            raise InputError(
+                f"Expected no known labels for a network whose head is {type(self.network.head).__name__}, which reads "
+                f'none; got some. Train with head="crf".'
+            )
+        if isinstance(known, Tensor) or not isinstance(known, Sequence) or len(known) != len(graphs):
+            came = f"{len(known)} of them" if isinstance(known, Sequence) else type(known).__name__
+            raise InputError(f"Expected known as a list of {len(graphs)} tensors, one per graph; got {came}.")
+        for number, (labels, graph) in enumerate(zip(known, graphs, strict=True)):
+            if not isinstance(labels, Tensor) or labels.shape != (graph.num_nodes,) or labels.is_floating_point():
+                came = f"{labels.dtype} of shape {tuple(labels.shape)}" if isinstance(labels, Tensor) else repr(labels)
+                raise InputError(
+                    f"Graph {number}: expected known as {graph.num_nodes} integers, a label or -1 per node; got {came}."
+                )
+
+    def _plan(self, graphs: Sequence[Data], known: Sequence[Tensor] | None = None) -> Plan:
         """The plan of the graphs, from those kept if all but their features is the same."""
         digest = sha256()
+        labels = None if known is None else torch.cat([each.long().cpu() for each in known])
+        if labels is not None:
+            digest.update(b"known " + labels.numpy().tobytes())
         for graph in graphs:
             for name in sorted(set(graph.keys()) - {"x", "y"}):
                 value = graph[name]
@@ -113,7 +143,8 @@ class Predictor:
             if plan is None:
                 if self.network.needs_tree:
                     graphs = with_trees(graphs, self.bundle.max_treewidth, self.bundle.seed)
-                plan = self.network.plan(joined_graphs(graphs, self.bundle.types))
+                joined = joined_graphs(graphs, self.bundle.types)
+                plan = self.network.plan(joined) if labels is None else self.network.plan(joined, labels)
             self._plans[key] = plan
             if len(self._plans) > PLANS:
                 self._plans.popitem(last=False)

@@ -69,3 +69,12 @@ def check_numbers(unary: Tensor, pairwise: Tensor, labels: Int64) -> None:
         raise ZeroProbabilityError(
             f"Expected a possible label for every node; all labels of node {int(empty[0, -1])} have -inf."
         )
+
+
+def check_together(total: Tensor) -> None:
+    """Raises an error where the known labels of a graph exclude each other. Shapes: total :math:`(B, G)`"""
+    wrong = (total.detach() == -torch.inf).nonzero()
+    if len(wrong):
+        raise ZeroProbabilityError(
+            f"Expected known labels that are possible together; those of graph {int(wrong[0, -1])} exclude each other."
+        )

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
-from neuraltrees.inference.crf.checks import check_limits, check_numbers, integers, united
+from neuraltrees.inference.crf.checks import check_limits, check_numbers, check_together, integers, united
 from neuraltrees.inference.crf.remainder import Structure
 from neuraltrees.inference.crf.solver import CRFAnswer, Solver
 from neuraltrees.inference.crf.tables import EdgeTables
@@ -108,6 +108,8 @@ class CRF:
         """
         case = self._case(unary, pairwise, known)
         marginals, total = case.solver.solve(case.unary, case.tables, case.known)
+        if case.known is not None:
+            check_together(total)
         return CRFAnswer(marginals.view(unary.shape), total.view(*case.batch, self.num_graphs))
 
     def log_partition(self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None) -> Tensor:

@@ -106,14 +106,14 @@ class Remainder:
     Nodes are numbered through `copies` of the graph, one per mask of known nodes: with a single mask for the whole
     batch there is one copy, whatever the size of the batch.
 
-    Shapes: variables (the unknown nodes) :math:`(V)`, position (of every node among them) :math:`(copies · n)`, inner
-    (the edges between unknown nodes) :math:`(E')`, settled (those between known ones) :math:`(2, E'')`
+    Shapes: variables (the unknown nodes) :math:`(V)`, fixed (the known ones) :math:`(K)`, inner (the edges between
+    unknown nodes) :math:`(E')`, settled (those between known ones) :math:`(E'')`; `ends` and `settled_ends` are theirs
     """
 
     forest: Forest
     copies: int
     variables: Tensor
-    position: Tensor
+    fixed: Tensor
     inner: Tensor
     ends: Tensor
     above: Links
@@ -145,7 +145,7 @@ class Remainder:
         total = unary.new_zeros(len(unary), self.num_graphs)
         if self.trivial:
             return total
-        fixed = (known >= 0).nonzero().flatten()
+        fixed = self.fixed
         place = known.index_select(0, fixed).view(1, -1, 1).expand(len(unary), -1, 1)
         own = unary.index_select(1, fixed).gather(2, place).squeeze(2)
         total = total.index_add(1, self.graph.index_select(0, fixed), own)
@@ -198,7 +198,7 @@ def make_remainders(structure: Structure, known: Tensor, limits: Limits) -> tupl
     common = {
         "copies": copies,
         "variables": tensor(variables),
-        "position": tensor(position),
+        "fixed": tensor(np.flatnonzero(~free)),
         "above": Links(tensor(above), tensor(position[last[above]]), tensor(first[above])),
         "below": Links(tensor(below), tensor(position[first[below]]), tensor(last[below])),
         "settled": tensor(settled),

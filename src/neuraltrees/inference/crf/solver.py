@@ -86,16 +86,22 @@ class Solver:
         """
         plans = self.given(known) if plans is None else plans
         unary, tables, labels, shape = _flat(plans[0], unary, tables, known)
-        own = plans[0].fold(unary, tables, labels)
-        parts, totals = [], []
-        with _explained():
-            for plan in plans:
-                potentials, pairs, kept = plan.potentials(own, tables)
-                total, found = plan.forest.run(potentials, pairs, check=check)
-                parts.append(_scattered(found, kept, own.shape[-1]))
-                totals.append(total)
+        marginals, totals = _run(plans, unary, tables, labels, check)
         total = self._total(plans[0], unary, tables, labels, totals, shape[0])
-        return CRFAnswer(_placed(plans[0], _mean(parts), labels, shape), total)
+        return CRFAnswer(_placed(plans[0], marginals, labels, shape), total)
+
+    def marginals(
+        self,
+        unary: Tensor,
+        tables: EdgeTables,
+        known: Tensor | None = None,
+        plans: Plans | None = None,
+        check: bool = True,
+    ) -> Tensor:
+        """Marginals alone. Shapes: → :math:`(B, n, D)`"""
+        plans = self.given(known) if plans is None else plans
+        unary, tables, labels, shape = _flat(plans[0], unary, tables, known)
+        return _placed(plans[0], _run(plans, unary, tables, labels, check)[0], labels, shape)
 
     def log_partition(
         self,
@@ -192,6 +198,19 @@ def _flat(
     return unary.reshape(1, -1, unary.shape[2]), tables.flat(plan.copies), labels, unary.shape
 
 
+def _run(plans: Plans, unary: Tensor, tables: EdgeTables, labels: Tensor, check: bool) -> tuple[Tensor, list[Tensor]]:
+    """Marginals of the unknown nodes, mean over the plans, and log Z by every plan."""
+    own = plans[0].fold(unary, tables, labels)
+    parts, totals = [], []
+    with _explained():
+        for plan in plans:
+            potentials, pairs, kept = plan.potentials(own, tables)
+            total, found = plan.forest.run(potentials, pairs, check=check)
+            parts.append(_scattered(found, kept, own.shape[-1]))
+            totals.append(total)
+    return _mean(parts), totals
+
+
 def _mean(parts: list[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.stack(parts).mean(0)
 
@@ -207,6 +226,6 @@ def _placed(plan: Remainder, marginals: Tensor, labels: Tensor, shape: torch.Siz
     """Those of all nodes, one-hot at known ones."""
     if plan.trivial:
         return marginals
-    whole = torch.nn.functional.one_hot(labels.clamp(min=0), shape[-1]).to(marginals.dtype)
-    whole = whole.unsqueeze(0).expand(len(marginals), -1, -1)
+    whole = labels.unsqueeze(1) == torch.arange(shape[-1], device=labels.device)
+    whole = whole.to(marginals.dtype).unsqueeze(0).expand(len(marginals), -1, -1)
     return whole.index_copy(1, plan.variables, marginals).reshape(shape)

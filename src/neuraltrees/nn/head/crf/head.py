@@ -144,7 +144,7 @@ class CRFHead(Head):
     def forward(self, h: Tensor, places: Field, edge_attr: Tensor | None = None) -> Tensor:
         unary, tables = self._potentials(h, places, edge_attr)
         check = not _capturing(h)
-        marginals = places.solver.solve(unary, tables, places.known, places.plans, check).marginals
+        marginals = places.solver.marginals(unary, tables, places.known, places.plans, check)
         answers = self._logarithm(marginals, unary).transpose(0, 1)
         return answers if self.runs is not None else answers.squeeze(1)
 
@@ -164,8 +164,8 @@ class CRFHead(Head):
         if self.learning == "pseudo":
             assert field.known is not None
             return field.solver.neighbours(unary, tables, field.known).log_softmax(-1)
-        found = field.solver.solve(unary, tables, field.known, field.plans, check=not _capturing(unary))
-        return self._logarithm(found.marginals, unary)
+        found = field.solver.marginals(unary, tables, field.known, field.plans, check=not _capturing(unary))
+        return self._logarithm(found, unary)
 
     def _joint(self, unary: Tensor, tables: EdgeTables, lesson: Lesson) -> Tensor:
         """Minus the log-likelihood of a graph at each of its labelled nodes; `scale` divides it among them."""
