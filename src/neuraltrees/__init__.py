@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from neuraltrees.nn import GNN as GNN
     from neuraltrees.nn import Categories as Categories
     from neuraltrees.nn import Convolution as Convolution
+    from neuraltrees.nn import CRFHead as CRFHead
     from neuraltrees.nn import GraphHead as GraphHead
     from neuraltrees.nn import Head as Head
     from neuraltrees.nn import NeuralTree as NeuralTree
@@ -83,6 +84,7 @@ _LAZY = {
     "Classification": "neuraltrees.objectives",
     "Convolution": "neuraltrees.nn",
     "GNN": "neuraltrees.nn",
+    "CRFHead": "neuraltrees.nn",
     "GraphHead": "neuraltrees.nn",
     "HTree": "neuraltrees.htree",
     "HTreeData": "neuraltrees.data",

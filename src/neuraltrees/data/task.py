@@ -157,19 +157,22 @@ class Task:
         """The same but for some values."""
         return replace(self, **changes)
 
-    def scaled(self, logarithm: Sequence[int] = (), standardise: bool = True) -> Task:
+    def scaled(self, logarithm: Sequence[int] = (), standardise: bool = True, squares: bool = False) -> Task:
         """The same task with scaled features; a bundle of what is trained on it scales its inputs alike.
 
         Args:
             logarithm: columns that are replaced by their logarithm.
             standardise: whether every feature gets mean 0 and standard deviation 1.
+            squares: whether the squares of the scaled features are appended; see `Scaling`.
         """
-        if self.scaling.logarithm or self.scaling.mean is not None:
+        if self.scaling.logarithm or self.scaling.mean is not None or self.scaling.squares:
             raise InputError("Expected a task that is not scaled yet; got a scaled one.")
         if not isinstance(self.features, int):
             raise InputError(f"Expected features that are numbers, to scale them; got {self.features}.")
-        scaling = Scaling.fit(self.graphs, logarithm) if standardise else Scaling(tuple(logarithm))
-        return self.replace(graphs=[scaling.apply(graph) for graph in self.graphs], scaling=scaling)
+        plain = Scaling(tuple(logarithm), squares=squares)
+        scaling = Scaling.fit(self.graphs, logarithm, squares) if standardise else plain
+        graphs = [scaling.apply(graph) for graph in self.graphs]
+        return self.replace(graphs=graphs, scaling=scaling, features=graphs[0].x.shape[1])
 
     def check_graph(self, graph: Data, labelled: bool = True) -> None:
         """Raises `InputError` unless a graph has features, node types and labels as this task has them."""

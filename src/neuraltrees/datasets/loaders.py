@@ -41,9 +41,9 @@ def load_synthetic(spec: DataSpec) -> Task:
 
 
 def _scenes(task: Task, spec: DataSpec) -> Task:
-    if not (spec.log_sizes or spec.standardise):
+    if not (spec.log_sizes or spec.standardise or spec.squares):
         return task
-    return task.scaled(SIZES if spec.log_sizes else (), spec.standardise)
+    return task.scaled(SIZES if spec.log_sizes else (), spec.standardise, spec.squares)
 
 
 def _citation_split(y: Tensor, per_class: int | None, seed: int) -> Split:

@@ -8,6 +8,7 @@ from neuraltrees.nn.conv import GINConv as GINConv
 from neuraltrees.nn.conv import SAGEConv as SAGEConv
 from neuraltrees.nn.encoder import Categories as Categories
 from neuraltrees.nn.encoder import Encoder as Encoder
+from neuraltrees.nn.head import CRFHead as CRFHead
 from neuraltrees.nn.head import GraphHead as GraphHead
 from neuraltrees.nn.head import Head as Head
 from neuraltrees.nn.head import NodeHead as NodeHead
@@ -19,5 +20,6 @@ from neuraltrees.nn.network import Network as Network
 from neuraltrees.nn.plan import Plan as Plan
 from neuraltrees.nn.schedule import Body as Body
 from neuraltrees.nn.schedule import GraphRounds as GraphRounds
+from neuraltrees.nn.schedule import NoRounds as NoRounds
 from neuraltrees.nn.schedule import Schedule as Schedule
 from neuraltrees.nn.schedule import TreeRounds as TreeRounds

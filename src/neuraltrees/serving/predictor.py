@@ -101,7 +101,7 @@ class Predictor:
         bundle = self.bundle
         for number, graph in enumerate(listed(graphs)):
             try:
-                check_graph(graph, bundle.features, bundle.edge_features, bundle.types)
+                check_graph(graph, bundle.given_features, bundle.edge_features, bundle.types)
                 scaled.append(bundle.scaling.apply(graph))
             except InputError as error:
                 raise InputError(f"Graph {number}: {error}") from None

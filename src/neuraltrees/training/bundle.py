@@ -88,6 +88,11 @@ class Bundle:
         """The label names of each node type, if labels are classes."""
         return self.objective.labels if isinstance(self.objective, Classification) else {}
 
+    @property
+    def given_features(self) -> Features:
+        """What the features of nodes are before they are scaled."""
+        return self.features // 2 if self.scaling.squares and isinstance(self.features, int) else self.features
+
     def build(self) -> Network:
         """The network with its weights, ready to predict; torch's own generator stays as it was."""
         with torch.random.fork_rng(devices=[]):
@@ -107,6 +112,7 @@ class Bundle:
             "max_treewidth": self.max_treewidth,
             "seed": self.seed,
             "logarithm": self.scaling.logarithm,
+            "squares": self.scaling.squares,
             "facts": self.facts,
         }
         parts = {"mean": self.scaling.mean, "std": self.scaling.std}
@@ -139,7 +145,9 @@ class Bundle:
                 weights,
                 tuple(about["types"]),
                 from_description(about["edge_features"]),
-                Scaling(tuple(about["logarithm"]), tensors.get("mean"), tensors.get("std")),
+                Scaling(
+                    tuple(about["logarithm"]), tensors.get("mean"), tensors.get("std"), about.get("squares", False)
+                ),
                 about["max_treewidth"],
                 about["seed"],
                 about["facts"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import cos, pi
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -18,6 +19,7 @@ ModelName: TypeAlias = Literal["neural-tree", "gnn"]
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
 HeadName: TypeAlias = Literal["node", "graph", "crf", "none"]
 Pool: TypeAlias = Literal["sum", "mean", "max"]
+Learning: TypeAlias = Literal["pseudo", "marginal", "likelihood"]
 Optimiser: TypeAlias = Literal["adam", "adamw"]
 
 # The parts of a network that may be classes of the user, with the names of those that are built in.
@@ -52,6 +54,14 @@ class NetworkSpec(Spec):
     edge_features: bool = option(True, "Use the features of edges, where the data has any.")
     schedule: str | None = option(None, "MODULE:NAME of your own schedule, instead of the model's.")
     head: str | None = option(None, "node, graph, crf, none, or MODULE:NAME of your own, instead of the task's.")
+
+    crf_learning: Learning = option("pseudo", "CRF: learn by pseudo-likelihood, or exactly: marginals or likelihood.")
+    crf_exact_share: float = option(0.25, "CRF: share of the epochs, the last, that learn exactly.", gt=0, le=1)
+    crf_apart: bool = option(False, "CRF: train the network as if there were no CRF, and tables on top of it.")
+    crf_hidden: float = option(0.5, "CRF, marginals: share of the training labels that a step hides.", gt=0, le=1)
+    crf_states: int | None = option(None, "CRF: keep only so many labels per node, the most probable ones.", ge=1)
+    crf_max_treewidth: int | None = option(None, "CRF: keep a sampled subgraph of this treewidth.", ge=1)
+    crf_samples: int = option(1, "CRF: average over so many sampled subgraphs.", ge=1)
 
     def __post_init__(self) -> None:
         for name in OWN_PARTS:
@@ -97,6 +107,20 @@ class NetworkSpec(Spec):
         """The network for the features and answers of a task."""
         return self.build_for(task.features, task.edge_features, task.objective, runs)
 
+    def _crf(self) -> Any:
+        from neuraltrees.nn import CRFHead
+
+        return partial(
+            CRFHead,
+            learning=self.crf_learning,
+            apart=self.crf_apart,
+            exact_share=self.crf_exact_share,
+            hidden=self.crf_hidden,
+            states=self.crf_states,
+            max_treewidth=self.crf_max_treewidth,
+            samples=self.crf_samples,
+        )
+
     def build_for(self, features: Any, edge_features: Any, objective: Any, runs: int | None = None) -> Network:
         """The same, given what a task has."""
         from neuraltrees.nn import GNN, GraphHead, NeuralTree  # torch takes a second, and a configuration needs none
@@ -105,6 +129,8 @@ class NetworkSpec(Spec):
         if not isinstance(out, int) and len(out) == 1:
             (out,) = out.values()
         head: Any = self.head if self.head is None or self.head in get_args(HeadName) else find_place(self.head)
+        if head == "crf":
+            head = self._crf()
         if head is None and objective.level == "graph":
             head = GraphHead.pooling(self.pool)
         conv: Any = self.conv if self.conv in get_args(ConvName) else find_place(self.conv)

@@ -209,7 +209,8 @@ class Trainer:
         with tf32_products(self.training.tf32 and self.device.type == "cuda"):
             self.network.train()
             for number in order.tolist():
-                lesson = done % max(1, len(self.divisions[division][number].lessons))
+                lessons = len(self.divisions[division][number].lessons)
+                lesson = self.network.head.turn(done, self.training.epochs, lessons) if lessons else 0
                 step = partial(self._step, division, number, lesson)
                 with self._seeded() if self.draws else nullcontext():
                     self.executor(("step", division, number, lesson), step)

@@ -72,11 +72,15 @@ class Head(nn.Module):
         raise NotImplementedError
 
     def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> Sequence[Any]:
-        """What a head that reads labels learns from the training labels; steps take turns through the list.
+        """What a head that reads labels learns from the training labels; see `turn`.
 
         Shapes: known :math:`(n, R)`, -1 where there is no training label
         """
         raise NotImplementedError
+
+    def turn(self, done: int, epochs: int, lessons: int) -> int:
+        """Which lesson is that of an epoch, after `done` of `epochs`."""
+        return done % lessons
 
     def loss(self, h: Tensor, lesson: Any) -> Tensor:
         """The loss of every node in a lesson, zero where it has none. Shapes: → :math:`(n, R)`"""

@@ -21,6 +21,9 @@ from neuraltrees.nn.head.head import Head, Places
 from neuraltrees.nn.head.node import NodeHead
 
 
+GPU_CHUNK = 2**28  # entries of the tables that are in memory together
+
+
 class CRFHead(Head):
     r"""Log-marginals :math:`\log p(y_v \mid x, y_{known})` of
 
@@ -37,10 +40,13 @@ class CRFHead(Head):
         learning: "pseudo", every label given the known labels of its neighbours, without inference; "marginal", the
             exact marginals of randomly hidden labels given the others; or "likelihood", all labels together.
         apart: whether θ_v is trained as if there were no edges, and tables on top of it; else all together.
+        exact_share: share of the epochs, the last ones, that learn by exact inference; before them "pseudo", which is
+            much quicker, brings the tables near.
         hidden: for "marginal", the share of the training labels that a step hides.
         masks: for "marginal", the number of random choices of them; they take turns.
         relations: number of edge types (`edge_type`) with tables of their own.
-        gates: number of tables that features of edges mix in.
+        gates: number of tables that features of edges mix in, by a linear layer and tanh; by default one per feature, by
+            tanh of the feature itself.
         rank: rank of the tables, for many labels; None for whole ones.
         states, max_treewidth, samples: bounds of inference on wide graphs; see `CRF`.
         memory_limit: bytes that tables may take; see `CRF`.
@@ -60,10 +66,11 @@ class CRFHead(Head):
         edge_channels: int | None = None,
         learning: Learning = "pseudo",
         apart: bool = False,
+        exact_share: float = 0.25,
         hidden: float = 0.5,
         masks: int = 8,
         relations: int = 1,
-        gates: int = 4,
+        gates: int | None = None,
         rank: int | None = None,
         states: int | None = None,
         max_treewidth: int | None = None,
@@ -73,12 +80,14 @@ class CRFHead(Head):
         super().__init__(in_channels, out_channels, runs)
         if learning not in get_args(Learning):
             raise InputError(f"Expected learning out of {', '.join(get_args(Learning))}; got {learning!r}.")
-        if not isinstance(hidden, int | float) or not 0 < hidden <= 1:
-            raise InputError(f"Expected hidden above 0 and up to 1; got {hidden!r}.")
+        for name, share in (("hidden", hidden), ("exact_share", exact_share)):
+            if not isinstance(share, int | float) or not 0 < share <= 1:
+                raise InputError(f"Expected {name} above 0 and up to 1; got {share!r}.")
         for name, value in (("masks", masks), ("relations", relations), ("gates", gates), ("rank", rank)):
             if value is not None:
                 check_at_least(name, value, 1)
-        self.learning, self.apart, self.hidden, self.masks = learning, apart, hidden, masks
+        self.learning, self.apart, self.exact_share = learning, apart, exact_share
+        self.hidden, self.masks = hidden, masks
         self.limits = Limits(states, max_treewidth, samples, 0, memory_limit)
         self.node = NodeHead(in_channels, out_channels, runs)
         self.labels = tuple(self.node.classes.values())
@@ -98,6 +107,13 @@ class CRFHead(Head):
 
         Shapes: known :math:`(n)` or :math:`(n, R)`
         """
+        field = self._field(data)
+        if known is None:
+            return _given(field, None)
+        return _given(field, self._checked(known, _types(field.places.node_type, len(known), len(self.labels))))
+
+    def _field(self, data: Data) -> Field:
+        """All but what depends on known labels."""
         places = Places.of(data)
         graph = Graph(data.edge_index, num_nodes=int(data.num_nodes))
         kinds = _types(places.node_type, graph.num_nodes, len(self.labels))
@@ -112,8 +128,9 @@ class CRFHead(Head):
             self.pairs.num_tables,
             self.pairs.weighted,
         )
-        field = Field(places, Solver(structure, self.limits), pairs)
-        return _given(field, None if known is None else self._checked(known, kinds))
+        # A GPU wants few large operations, a processor tables that stay in its caches.
+        large = GPU_CHUNK if next(self.parameters()).is_cuda else None
+        return Field(places, Solver(structure, replace(self.limits, chunk_entries=large)), pairs)
 
     def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> list[Lesson]:
         """What to learn from the known labels; steps take turns.
@@ -125,21 +142,36 @@ class CRFHead(Head):
 
         Shapes: known :math:`(n, R)`
         """
-        field = self.plan(data)
+        field = self._field(data)
         labels = self._checked(known, _types(field.places.node_type, len(known), len(self.labels)))
-        ones = torch.ones(labels.shape)
+        first = Lesson("pseudo", replace(field, known=labels), labels, torch.ones(labels.shape))
         if self.learning == "pseudo":
-            return [Lesson(replace(field, known=labels), labels, ones)]
+            return [first]
         if self.learning == "likelihood":
-            return [Lesson(_given(field, None), labels, _per_graph(labels, field), field.solver.given(labels))]
-        found = []
-        for number in range(self.masks if self.hidden < 1 else 1):
-            shown = hide(labels, self.hidden, number, list(seeds))
-            target = torch.where(shown >= 0, -1, labels)
-            count, all_labels = (target >= 0).sum(1, keepdim=True), (labels >= 0).sum(1, keepdim=True)
-            none = bool((shown < 0).all())
-            found.append(Lesson(_given(field, None if none else shown), target, ones * all_labels / count.clamp(min=1)))
-        return found
+            unseen = _without_targets(labels, field)
+            given = torch.where(labels >= 0, labels, unseen)
+            more = [
+                Lesson("likelihood", _given(field, unseen), labels, _per_graph(labels, field), _given(field, given))
+            ]
+        else:
+            more = [
+                self._marginal(field, labels, hide(labels, self.hidden, number, seeds))
+                for number in range(self.masks if self.hidden < 1 else 1)
+            ]
+        return [*more] if self.exact_share == 1 else [first, *more]
+
+    def _marginal(self, field: Field, labels: Tensor, shown: Tensor) -> Lesson:
+        target = torch.where(shown >= 0, -1, labels)
+        shown = torch.where(shown >= 0, shown, _without_targets(target, field))
+        count, all_labels = (target >= 0).sum(1, keepdim=True), (labels >= 0).sum(1, keepdim=True)
+        return Lesson("marginal", _given(field, shown), target, (all_labels / count.clamp(min=1)).expand(labels.shape))
+
+    def turn(self, done: int, epochs: int, lessons: int) -> int:
+        """The number of the lesson of an epoch, after `done` of them: at first pseudo-likelihood, then exact ones."""
+        if self.exact_share == 1 or lessons == 1:
+            return done % lessons
+        start = round((1 - self.exact_share) * epochs)
+        return 0 if done < start else 1 + (done - start) % (lessons - 1)
 
     def forward(self, h: Tensor, places: Field, edge_attr: Tensor | None = None) -> Tensor:
         unary, tables = self._potentials(h, places, edge_attr)
@@ -152,16 +184,17 @@ class CRFHead(Head):
         """The loss of every node, zero where there is nothing to find. Shapes: → :math:`(n, R)`"""
         unary, tables = self._potentials(h, lesson.field, edge_attr)
         own = unary.detach() if self.apart else unary
-        if self.learning == "likelihood":
+        if lesson.kind == "likelihood":
             losses = self._joint(own, tables, lesson)
         else:
-            losses = _cross_entropy(self._answers(own, tables, lesson.field), lesson.labels)
+            losses = _cross_entropy(self._answers(own, tables, lesson), lesson.labels)
         if self.apart:
             losses = losses + _cross_entropy(unary.log_softmax(-1), lesson.labels)
         return (losses * lesson.scale).transpose(0, 1)
 
-    def _answers(self, unary: Tensor, tables: EdgeTables, field: Field) -> Tensor:
-        if self.learning == "pseudo":
+    def _answers(self, unary: Tensor, tables: EdgeTables, lesson: Lesson) -> Tensor:
+        field = lesson.field
+        if lesson.kind == "pseudo":
             assert field.known is not None
             return field.solver.neighbours(unary, tables, field.known).log_softmax(-1)
         found = field.solver.marginals(unary, tables, field.known, field.plans, check=not _capturing(unary))
@@ -169,9 +202,11 @@ class CRFHead(Head):
 
     def _joint(self, unary: Tensor, tables: EdgeTables, lesson: Lesson) -> Tensor:
         """Minus the log-likelihood of a graph at each of its labelled nodes; `scale` divides it among them."""
-        solver, check = lesson.field.solver, not _capturing(unary)
-        free = solver.log_partition(unary, tables, None, lesson.field.plans, check)
-        given = solver.log_partition(unary, tables, lesson.labels, lesson.given, check)
+        assert lesson.given is not None
+        free, given = (
+            field.solver.log_partition(unary, tables, field.known, field.plans, check=not _capturing(unary))
+            for field in (lesson.field, lesson.given)
+        )
         graph = lesson.field.places.graph
         nodes = (
             (free - given).index_select(1, graph) if graph is not None else (free - given).expand(-1, unary.shape[1])
@@ -217,13 +252,21 @@ def _types(node_type: Tensor | None, count: int, types: int) -> Any:
     return node_type.cpu().numpy()
 
 
-def _per_graph(labels: Tensor, field: Field) -> Tensor:
+def _without_targets(labels: Tensor, field: Field) -> Tensor:
+    """Zero in graphs where no label is to be found, as if all were known, so that nothing is computed there; else -1.
+
+    Shapes: :math:`(R, n)` → :math:`(R, n)`
+    """
+    return torch.where(_per_graph(labels, field, least=0).isinf(), 0, -1)
+
+
+def _per_graph(labels: Tensor, field: Field, least: int = 1) -> Tensor:
     """One over the number of labelled nodes in the graph of every node. Shapes: :math:`(R, n)`"""
     graph = field.places.graph
     owner = torch.zeros(labels.shape[1], dtype=torch.int64) if graph is None else graph.cpu()
     known = (labels >= 0).float()
     count = torch.zeros(len(labels), field.places.num_graphs).index_add(1, owner, known)
-    return 1 / count.index_select(1, owner).clamp(min=1)
+    return 1 / count.index_select(1, owner).clamp(min=least)
 
 
 def _cross_entropy(answers: Tensor, labels: Tensor) -> Tensor:

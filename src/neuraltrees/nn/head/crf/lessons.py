@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -42,22 +43,24 @@ class Lesson:
     """Labels to be found, given others.
 
     Args:
+        kind: how they are learned.
         field: the graphs, with the labels that are shown.
         labels: those to be found, -1 elsewhere.
-        scale: by which the loss of every node is multiplied, so that lessons of any number of labels weigh the same.
-        graph_share: for the likelihood, one over the number of labels in a node's graph.
-        given: for the likelihood, the plans given all labels.
+        scale: by which the loss of every node is multiplied: lessons of any number of labels weigh the same, and the
+            likelihood of a graph is divided among its nodes.
+        given: for the likelihood, the graphs with all labels shown.
 
     Shapes: labels and scale :math:`(R, n)`
     """
 
+    kind: Learning
     field: Field
     labels: Tensor
     scale: Tensor
-    given: Plans | None = None
+    given: Field | None = None
 
 
-def hide(known: Tensor, share: float, number: int, seeds: list[int]) -> Tensor:
+def hide(known: Tensor, share: float, number: int, seeds: Sequence[int]) -> Tensor:
     """The known labels without a random share of each run's; at least one stays hidden where there is one.
 
     Shapes: known :math:`(R, n)` → :math:`(R, n)`

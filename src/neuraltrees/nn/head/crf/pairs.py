@@ -33,6 +33,8 @@ class PairPlan:
 class Pairs(nn.Module):
     r"""Tables :math:`θ_{uv} = T_r + \sum_b \tanh(g_b(e_{uv}))\, T_{rb}`, by the types of both ends.
 
+    The gates :math:`g` are the features of the edge, or a linear layer of them.
+
     Nodes have no order: the table of an edge between nodes of one type is that of one direction plus the transposed one
     of the other, halved; between types, rows are those of the type that comes first.
 
@@ -41,7 +43,7 @@ class Pairs(nn.Module):
         runs: number of independent runs.
         relations: number of edge types, by `edge_type` of the graph; each has its own tables.
         edge_channels: number of features per edge; None for tables without gates.
-        gates: number of tables that are mixed in by features of edges.
+        gates: number of tables that are mixed in by a linear layer of the features; None for one per feature.
         rank: rank of the tables; None for whole ones.
     """
 
@@ -51,12 +53,13 @@ class Pairs(nn.Module):
         runs: int | None = None,
         relations: int = 1,
         edge_channels: int | None = None,
-        gates: int = 4,
+        gates: int | None = None,
         rank: int | None = None,
     ) -> None:
         super().__init__()
         self.kinds = list(combinations_with_replacement(range(len(labels)), 2))
-        self.relations, self.gates = relations, gates if edge_channels is not None else 0
+        self.relations = relations
+        self.gates = 0 if edge_channels is None else edge_channels if gates is None else gates
         self.runs, self.size, self.rank = runs, max(labels), rank
         lead = () if runs is None else (runs,)
         self.num_bases = len(self.kinds) * relations
@@ -66,7 +69,8 @@ class Pairs(nn.Module):
         else:
             self.left = nn.Parameter(torch.empty(*lead, count, self.size, rank))
             self.right = nn.Parameter(torch.empty(*lead, count, self.size, rank))
-        self.gate = None if edge_channels is None else RunLinear(edge_channels, self.gates, runs)
+        own = edge_channels is not None and gates is not None
+        self.gate = RunLinear(edge_channels or 1, self.gates, runs) if own else None
         same = torch.tensor([first == last for first, last in self.kinds]).repeat(relations)
         self.same: Tensor
         self.register_buffer("same", same.view(-1, 1, 1), persistent=False)
@@ -121,9 +125,11 @@ class Pairs(nn.Module):
         table = table.unsqueeze(0) if self.runs is None else table
         bases = table[:, : self.num_bases]
         bases = torch.where(self.same, (bases + bases.mT) / 2, bases)
-        if self.gate is None or edge_attr is None:
-            return EdgeTables(bases, plan.index[:, :1])
-        gates = self.gate(edge_attr.flatten(1) if self.runs is None else edge_attr).tanh()
+        if not self.gates:
+            return EdgeTables(bases, plan.index)
+        if edge_attr is None:
+            raise InputError("Expected edge_attr, features of the edges that the CRF head was made for; got none.")
+        gates = (edge_attr if self.gate is None else self.gate(edge_attr)).tanh()
         gates = gates.unsqueeze(1) if gates.dim() == 2 else gates
         forth, back = (gates.index_select(0, end).transpose(0, 1) for end in (plan.forth, plan.back))
         alike = plan.alike.view(1, -1, 1)
