@@ -22,6 +22,7 @@ from neuraltrees.training.checkpoint import load_tensors, save_tensors
 from neuraltrees.training.runs import Fitted
 from neuraltrees.training.spec import NetworkSpec
 
+TRUSTED = ("torch_geometric.nn.", "neuraltrees.nn.")  # modules whose networks a file may name
 FORMAT, FIRST_FORMAT = "neuraltrees-bundle-2", "neuraltrees-bundle-1"
 
 
@@ -163,10 +164,9 @@ def _check_places(network: NetworkSpec, allow: Sequence[str], path: PathLike) ->
     for place in network.places:
         if place in allow:
             continue
-        pyg = f"{place.partition(':')[0]}.".startswith("torch_geometric.nn.")
-        known = find_place(place) if pyg else None
+        known = find_place(place) if f"{place.partition(':')[0]}.".startswith(TRUSTED) else None
         is_module = isinstance(known, type) and issubclass(known, nn.Module)
-        if not (is_module and f"{known.__module__}.".startswith("torch_geometric.nn.")):
+        if not (is_module and f"{known.__module__}.".startswith(TRUSTED)):
             raise InputError(
                 f"Expected {path} to name no code but that of this library; it names {place}. If you trust it, allow "
                 f"it: Bundle.load(path, allow=[{place!r}]), or --allow {place} on the command line."

@@ -20,7 +20,6 @@ from neuraltrees.nn.head.crf.pairs import Pairs
 from neuraltrees.nn.head.head import Head, Places
 from neuraltrees.nn.head.node import NodeHead
 
-
 GPU_CHUNK = 2**28  # entries of the tables that are in memory together
 
 
@@ -45,8 +44,8 @@ class CRFHead(Head):
         hidden: for "marginal", the share of the training labels that a step hides.
         masks: for "marginal", the number of random choices of them; they take turns.
         relations: number of edge types (`edge_type`) with tables of their own.
-        gates: number of tables that features of edges mix in, by a linear layer and tanh; by default one per feature, by
-            tanh of the feature itself.
+        gates: number of tables that features of edges mix in, by a linear layer and tanh; by default one per feature,
+            by tanh of the feature itself.
         rank: rank of the tables, for many labels; None for whole ones.
         states, max_treewidth, samples: bounds of inference on wide graphs; see `CRF`.
         memory_limit: bytes that tables may take; see `CRF`.
