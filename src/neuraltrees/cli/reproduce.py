@@ -25,7 +25,9 @@ PIPED = 200  # width in columns of tables written to a file or a pipe
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(help="Name of an experiment, or all.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of an experiment, the first word of several, or all.", show_default=False)
+    ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
     runs: Annotated[
         int | None, typer.Option(min=1, help="Number of runs, instead of the paper's.", show_default=False)
@@ -89,9 +91,12 @@ def reproduce(
 
 
 def _chosen(name: str, experiments: dict[str, Experiment]) -> Sequence[Experiment]:
-    """One experiment, or all except the very large ones."""
+    """One experiment, those whose names begin with the given word, or all except the very large ones."""
     if name in experiments:
         return [experiments[name]]
+    group = [each for each in experiments.values() if each.name.startswith(f"{name}-")]
+    if group:
+        return group
     if name != "all":
         raise InputError(f"Expected an experiment out of {', '.join(experiments)} or all; got {name!r}.")
     large = [each.name for each in experiments.values() if each.large]

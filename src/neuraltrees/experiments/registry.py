@@ -9,6 +9,7 @@ from neuraltrees.experiments import (
     hyperparameters,
     iterations,
     posterior_gap,
+    structured_scenes,
     table1,
     times,
     training_data,
@@ -29,5 +30,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         times.PREPARING,
         expressivity.EXPERIMENT,
         *posterior_gap.EXPERIMENTS,
+        structured_scenes.EXPERIMENT,
     )
 }

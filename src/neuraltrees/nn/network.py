@@ -126,17 +126,17 @@ class Network(nn.Module):
 
     def answers(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None = None) -> Tensor:
         """What `forward` returns, once there is a plan."""
-        h, edge_attr = self._states(x, plan, edge_attr)
+        h, edge_attr = self.states(x, plan, edge_attr)
         answers: Tensor = self.head(h, plan.places, edge_attr) if self.head.reads_edges else self.head(h, plan.places)
         return answers
 
     def loss(self, x: Tensor | SparseMap, lesson: Plan, edge_attr: Tensor | None = None) -> Tensor:
         """The loss of every node in one of the `lessons` of a head that reads labels. Shapes: → :math:`(n, R)`"""
-        h, edge_attr = self._states(x, lesson, edge_attr)
+        h, edge_attr = self.states(x, lesson, edge_attr)
         given = (edge_attr,) if self.head.reads_edges else ()
         return self.head.loss(h, lesson.places, *given)
 
-    def _states(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def states(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """What the head reads: states of nodes, and features of edges."""
         self._check_input(x, plan)
         if edge_attr is not None:

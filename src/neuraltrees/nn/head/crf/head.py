@@ -173,7 +173,7 @@ class CRFHead(Head):
         return 0 if done < start else 1 + (done - start) % (lessons - 1)
 
     def forward(self, h: Tensor, places: Field, edge_attr: Tensor | None = None) -> Tensor:
-        unary, tables = self._potentials(h, places, edge_attr)
+        unary, tables = self.potentials(h, places, edge_attr)
         check = not _capturing(h)
         marginals = places.solver.marginals(unary, tables, places.known, places.plans, check)
         answers = self._logarithm(marginals, unary).transpose(0, 1)
@@ -181,7 +181,7 @@ class CRFHead(Head):
 
     def loss(self, h: Tensor, lesson: Lesson, edge_attr: Tensor | None = None) -> Tensor:
         """The loss of every node, zero where there is nothing to find. Shapes: → :math:`(n, R)`"""
-        unary, tables = self._potentials(h, lesson.field, edge_attr)
+        unary, tables = self.potentials(h, lesson.field, edge_attr)
         own = unary.detach() if self.apart else unary
         if lesson.kind == "likelihood":
             losses = self._joint(own, tables, lesson)
@@ -212,7 +212,7 @@ class CRFHead(Head):
         )
         return nodes * (lesson.labels >= 0)
 
-    def _potentials(self, h: Tensor, field: Field, edge_attr: Tensor | None) -> tuple[Tensor, EdgeTables]:
+    def potentials(self, h: Tensor, field: Field, edge_attr: Tensor | None) -> tuple[Tensor, EdgeTables]:
         """Shapes: → :math:`(R, n, C)`, and the tables"""
         unary = self.node(h, field.places)
         unary = unary.unsqueeze(1) if unary.dim() == 2 else unary

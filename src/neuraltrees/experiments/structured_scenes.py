@@ -1,0 +1,245 @@
+"""Exact structured answers on generated scenes: networks, the CRF head without and with a network, and the optimum.
+
+The two networks are those of `posterior-gap-sage-full`, with its splits and its tuned hyper-parameters; its results are
+used where its file lies beside this one. The head is not tuned: its weight decay is one over the number of training
+nodes, the prior of a standard normal distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neuraltrees.data.task import Task
+from neuraltrees.datasets import SyntheticScenes
+from neuraltrees.datasets.loaders import SIZES
+from neuraltrees.experiments.cells import Log
+from neuraltrees.experiments.experiment import Experiment, Scale
+from neuraltrees.experiments.gap_protocols import FULL
+from neuraltrees.experiments.gap_protocols import Protocol as GapProtocol
+from neuraltrees.experiments.scene_pool import ScenePool, make_pool
+from neuraltrees.experiments.statistics import percent
+from neuraltrees.experiments.structured_page import draw
+from neuraltrees.inference.crf.approximate import loopy_beliefs, mean_field
+from neuraltrees.nn import CRFHead
+from neuraltrees.nn.head.crf.lessons import Field
+from neuraltrees.objectives import Calibration
+from neuraltrees.training.batches import divide, make_batches
+from neuraltrees.training.runs import Fitted, Run
+from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.trainer import fit
+from neuraltrees.tuning.record import machine
+from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, open_store
+
+NAME = "structured-scenes"
+NETWORKS = {"gnn": "gnn", "neural-tree": "neural-tree", "gnn + head": "gnn", "neural-tree + head": "neural-tree"}
+TUNED = {"gnn": (6, 0.002), "neural-tree": (6, 0.005)}  # rounds and learning rate, by `posterior-gap-sage-full`
+APPROXIMATE = {"loopy": loopy_beliefs, "mean_field": mean_field}
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The settings of the experiment.
+
+    Args:
+        sizes: numbers of training scenes, at the middle coupling.
+        couplings: label couplings, with the middle number of scenes; for the head alone and the plain networks.
+        middle: what is fixed while the other varies.
+        joint: numbers of training scenes for a network with the head.
+        steps: gradient steps of the head alone.
+        per_step: training scenes per step of the head alone.
+        exact_share: share of the epochs that learn by the exact likelihood.
+        joint_exact_share: the same with a network below.
+        networks: the protocol of the networks.
+    """
+
+    sizes: tuple[int, ...] = (30, 100, 300, 1000, 3000, 10000)
+    couplings: tuple[float, ...] = (0.0, 0.5, 1.0, 2.0, 3.0)
+    middle: tuple[int, float] = (3000, 1.0)
+    joint: tuple[int, ...] = (100, 300, 1000, 3000)
+    steps: int = 800
+    per_step: int = 300
+    exact_share: float = 0.25
+    joint_exact_share: float = 0.05
+    networks: GapProtocol = FULL
+
+    def subject(self) -> dict[str, Any]:
+        found = asdict(replace(self, networks=None))  # type: ignore[arg-type]
+        return found | {"networks": self.networks.subject()}
+
+    def quick(self) -> Protocol:
+        """A small version that takes about a minute on two cores."""
+        return replace(
+            self, sizes=(100,), couplings=(), middle=(100, 1.0), joint=(), steps=150, networks=self.networks.quick()
+        )
+
+    def settings(self) -> list[tuple[str, int, float]]:
+        """Method, number of training scenes and coupling of all cells."""
+        size, coupling = self.middle
+        everywhere = [(n, coupling) for n in self.sizes] + [(size, each) for each in self.couplings]
+        places = list(dict.fromkeys([self.middle, *everywhere]))
+        found = [(method, *place) for place in places for method in ("gnn", "neural-tree", "head")]
+        return found + [(f"{name} + head", n, coupling) for n in self.joint for name in ("gnn", "neural-tree")]
+
+
+def measure(scale: Scale, path: Path, log: Log) -> Results:
+    """Runs what is missing in the JSON file and returns all results in it."""
+    protocol = Protocol().quick() if scale.quick else Protocol()
+    networks = replace(protocol.networks, runs=scale.runs or protocol.networks.runs)
+    protocol = replace(protocol, networks=networks, steps=scale.epochs or protocol.steps)
+
+    @lru_cache(maxsize=1)
+    def pool_of(scenes: int, coupling: float) -> ScenePool:
+        log(f"generating {scenes:,} scenes, coupling {coupling:g}")
+        return make_pool(scenes, coupling, networks)
+
+    earlier = path.with_name("posterior-gap-sage-full.json")
+    stored = Results.read(earlier) if earlier.exists() and not scale.quick else None
+    with open_store(path, NAME, protocol.subject()) as store:
+        for method, scenes, coupling in protocol.settings():
+            key: Name = {"method": method, "scenes": scenes, "coupling": coupling}
+            if store.get(key) is not None or _taken(stored, key, store, networks):
+                continue
+            record = run_method(pool_of(scenes, coupling), protocol, key, scale.device)
+            store.add(key, record)
+            accuracy = percent([run["test"] for run in record["runs"]])
+            log(f"{in_words(key)}: {accuracy:.1f} % in {record['seconds']:.0f} s")
+    return store.results
+
+
+def _taken(stored: Results | None, key: Mapping[str, Any], store: Store, networks: GapProtocol) -> bool:
+    """Takes the record of a plain network from `posterior-gap-sage-full`, if that has it."""
+    if stored is None or key["method"] not in TUNED or stored.subject != _plain(networks.subject()):
+        return False
+    found = stored.find(model=key["method"], scenes=key["scenes"], coupling=key["coupling"])
+    if not found:
+        return False
+    store.add(key, {name: value for name, value in found[0].items() if name not in ("name", "settings")})
+    return True
+
+
+def _plain(value: Any) -> Any:
+    import json
+
+    return json.loads(json.dumps(value))
+
+
+def run_method(pool: ScenePool, protocol: Protocol, key: Name, device: str) -> Record:
+    """Trains all runs of a method at one setting, and measures its answers on the test nodes."""
+    method, scenes = str(key["method"]), int(key["scenes"] or 0)
+    runs = [Run(seed, split) for seed, split in enumerate(pool.splits(scenes, protocol.networks))]
+    nodes = int(runs[0].split.train.sum())
+    if method == "head":
+        task = _with_squares(pool, scenes, float(key["coupling"] or 0), protocol)
+        network, training = head_alone(protocol, scenes, nodes)
+    else:
+        task = pool.task
+        network, training = with_network(protocol, method, scenes)
+    fitted = fit(task, network, training, runs, device)
+    columns: dict[str, Sequence[float]] = {"val": fitted.val.tolist(), "test": fitted.test.tolist()}
+    columns["best_epoch"] = fitted.best_epoch.tolist()
+    for name, right in (("posterior", pool.by_posterior), ("own_features", pool.by_features)):
+        columns[name] = [float(right[run.split.test].double().mean()) for run in runs]
+    if network.head == "crf":
+        columns |= structured_columns(fitted, runs, approximate=method == "head")
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return {
+        "runs": [
+            {"seed": run.seed, "split": list(run.split.counts), **row} for run, row in zip(runs, rows, strict=True)
+        ],
+        "parameters": sum(each.numel() for each in fitted.network.parameters()) // len(runs),
+        "seconds": round(fitted.seconds, 3),
+        **machine(device),
+    }
+
+
+def head_alone(protocol: Protocol, scenes: int, nodes: int) -> tuple[NetworkSpec, TrainingSpec]:
+    """A conditional random field with potentials that are quadratic in the features."""
+    batches = max(1, scenes // protocol.per_step)
+    epochs = math.ceil(protocol.steps / batches)
+    network = NetworkSpec(
+        model="gnn",
+        schedule="neuraltrees.nn.schedule:NoRounds",
+        dropout=0.0,
+        head="crf",
+        crf_learning="likelihood",
+        crf_exact_share=protocol.exact_share,
+    )
+    training = TrainingSpec(
+        epochs=epochs,
+        lr=0.02,
+        weight_decay=1 / nodes,
+        batches=batches,
+        cosine=True,
+        every_class=False,
+        evaluate_every=max(1, epochs // 16),
+    )
+    return network, training
+
+
+def with_network(protocol: Protocol, method: str, scenes: int) -> tuple[NetworkSpec, TrainingSpec]:
+    """A network as in `posterior-gap-sage-full`, with or without the head."""
+    model = NETWORKS[method]
+    rounds, rate = TUNED[model]
+    network = replace(protocol.networks.network(model), layers=rounds)  # type: ignore[arg-type]
+    training = replace(protocol.networks.training(scenes), lr=rate)
+    if "head" in method:
+        share = protocol.joint_exact_share
+        network = replace(network, head="crf", crf_learning="likelihood", crf_exact_share=share)
+        training = replace(training, evaluate_every=max(1, training.epochs // 16))
+    return network, training
+
+
+def _with_squares(pool: ScenePool, scenes: int, coupling: float, protocol: Protocol) -> Task:
+    """The same scenes with the squares of the features beside them."""
+    dataset = SyntheticScenes(scenes + sum(protocol.networks.held_out), coupling, seed=0)
+    return Task(list(dataset), SyntheticScenes.labels).scaled(SIZES, squares=True)
+
+
+@torch.no_grad()
+def structured_columns(fitted: Fitted, runs: Sequence[Run], approximate: bool) -> dict[str, list[float]]:
+    """Calibration error of the test nodes; and the accuracy of approximate inference with the same potentials."""
+    labels = fitted.task.y
+    answers = fitted.answers(batches=max(1, len(fitted.task.graphs) // 400)).softmax(-1)
+    found: dict[str, list[float]] = {"calibration_error": [], "confidence": []}
+    for number, run in enumerate(runs):
+        test = run.split.test
+        found["calibration_error"].append(Calibration.of(answers[test, number], labels[test]).error)
+        found["confidence"].append(float(answers[test, number].max(-1).values.double().mean()))
+    if approximate:
+        for name in APPROXIMATE:
+            right = approximate_answers(fitted, name).argmax(-1) == labels.unsqueeze(1)
+            found[name] = [float(right[run.split.test, number].double().mean()) for number, run in enumerate(runs)]
+    return found
+
+
+def approximate_answers(fitted: Fitted, name: str) -> Tensor:
+    """What the trained potentials give without exact inference, nothing known. Shapes: → :math:`(n, R, C)`"""
+    network, task = fitted.network.eval(), fitted.task
+    found: Tensor | None = None
+    for batch in make_batches(task, network, divide(task, max(1, len(task.graphs) // 100))):
+        field = batch.plan.places
+        assert isinstance(field, Field)
+        h, edges = network.states(batch.x, batch.plan, batch.edges)
+        head = network.head
+        assert isinstance(head, CRFHead)
+        unary, tables = head.potentials(h, field, edges)
+        for run in range(len(unary)):
+            own = replace(tables, tables=tables.tables[run : run + 1])
+            marginals = APPROXIMATE[name](unary[run : run + 1], own, field.solver.structure.ends)[0]
+            found = marginals.new_zeros(task.num_items, len(unary), marginals.shape[-1]) if found is None else found
+            found[batch.items, run] = marginals
+    assert found is not None
+    return found.cpu()
+
+
+EXPERIMENT = Experiment(
+    NAME, "generated scenes: networks, the CRF head without and with them, and the exact posterior", measure, draw
+)
