@@ -130,6 +130,8 @@ class Forest:
     def to(self, device: torch.device | str) -> Forest:
         """The same forest with its indices on a device."""
         there = torch.device(device)
+        if there == self.device:
+            return self
         return replace(
             self, chunks=moved(self.chunks, there), pairs=moved(self.pairs, there), owner=self.owner.to(there)
         )
