@@ -28,10 +28,10 @@ from neuraltrees.experiments.scene_pool import ScenePool, make_pool
 from neuraltrees.experiments.statistics import percent
 from neuraltrees.experiments.structured_page import draw
 from neuraltrees.inference.crf.approximate import loopy_beliefs, mean_field
+from neuraltrees.movable import moved
 from neuraltrees.nn import CRFHead
-from neuraltrees.nn.head.crf.lessons import Field
 from neuraltrees.objectives import Calibration
-from neuraltrees.training.batches import divide, make_batches
+from neuraltrees.training.batches import feature_columns, joined_graphs
 from neuraltrees.training.runs import Fitted, Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.trainer import fit
@@ -41,6 +41,7 @@ from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, ope
 NAME = "structured-scenes"
 NETWORKS = {"gnn": "gnn", "neural-tree": "neural-tree", "gnn + head": "gnn", "neural-tree + head": "neural-tree"}
 TUNED = {"gnn": (6, 0.002), "neural-tree": (6, 0.005)}  # rounds and learning rate, by `posterior-gap-sage-full`
+TOGETHER = 100  # scenes whose approximate answers are computed together
 APPROXIMATE = {"loopy": loopy_beliefs, "mean_field": mean_field}
 
 
@@ -55,6 +56,7 @@ class Protocol:
         joint: numbers of training scenes for a network with the head.
         steps: gradient steps of the head alone.
         per_step: training scenes per step of the head alone.
+        rate: its learning rate.
         exact_share: share of the epochs that learn by the exact likelihood.
         joint_exact_share: the same with a network below.
         networks: the protocol of the networks.
@@ -66,6 +68,7 @@ class Protocol:
     joint: tuple[int, ...] = (100, 300, 1000, 3000)
     steps: int = 800
     per_step: int = 300
+    rate: float = 0.1
     exact_share: float = 0.25
     joint_exact_share: float = 0.05
     networks: GapProtocol = FULL
@@ -174,7 +177,7 @@ def head_alone(protocol: Protocol, scenes: int, nodes: int) -> tuple[NetworkSpec
     )
     training = TrainingSpec(
         epochs=epochs,
-        lr=0.02,
+        lr=protocol.rate,
         weight_decay=1 / nodes,
         batches=batches,
         cosine=True,
@@ -224,18 +227,22 @@ def approximate_answers(fitted: Fitted, name: str) -> Tensor:
     """What the trained potentials give without exact inference, nothing known. Shapes: → :math:`(n, R, C)`"""
     network, task = fitted.network.eval(), fitted.task
     found: Tensor | None = None
-    for batch in make_batches(task, network, divide(task, max(1, len(task.graphs) // 100))):
-        field = batch.plan.places
-        assert isinstance(field, Field)
-        h, edges = network.states(batch.x, batch.plan, batch.edges)
-        head = network.head
-        assert isinstance(head, CRFHead)
-        unary, tables = head.potentials(h, field, edges)
+    head, like = network.head, next(network.parameters())
+    assert isinstance(head, CRFHead)
+    start = 0
+    for first in range(0, len(task.graphs), TOGETHER):
+        graphs = task.graphs[first : first + TOGETHER]
+        joined = joined_graphs(graphs, task.types)
+        field = moved(head.field(joined), like.device)
+        unary, tables = head.potentials(
+            network.states(feature_columns(graphs, like), network.bare_plan(joined))[0], field
+        )
         for run in range(len(unary)):
             own = replace(tables, tables=tables.tables[run : run + 1])
             marginals = APPROXIMATE[name](unary[run : run + 1], own, field.solver.structure.ends)[0]
             found = marginals.new_zeros(task.num_items, len(unary), marginals.shape[-1]) if found is None else found
-            found[batch.items, run] = marginals
+            found[start : start + len(marginals), run] = marginals
+        start += joined.num_nodes
     assert found is not None
     return found.cpu()
 

@@ -136,7 +136,7 @@ class Network(nn.Module):
         given = (edge_attr,) if self.head.reads_edges else ()
         return self.head.loss(h, lesson.places, *given)
 
-    def states(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def states(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """What the head reads: states of nodes, and features of edges."""
         self._check_input(x, plan)
         if edge_attr is not None:
@@ -217,9 +217,14 @@ class Network(nn.Module):
         """
         self._check_data(data)
         lessons = self.head.lessons(data, known, seeds)
-        first = self._planned(data, None)
+        first = self.bare_plan(data)
         here = next(self.parameters()).device
         return [replace(first, places=moved(lesson, here)) for lesson in lessons]
+
+    def bare_plan(self, data: Data) -> Plan:
+        """The plan of all but the head, for `states`."""
+        self._check_data(data)
+        return self._planned(data, None)
 
     def _check_data(self, data: Any) -> None:
         if not isinstance(data, Data):

@@ -278,7 +278,7 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
 def test_low_rank_tables() -> None:
     head = CRFHead(4, 6, 2, rank=2)
     data = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
-    tables = head.pairs(head._field(data).pairs).tables
+    tables = head.pairs(head.field(data).pairs).tables
     assert tables.shape == (2, 1, 6, 6)
     assert int(np.linalg.matrix_rank(head.pairs.left[0, 0].detach() @ head.pairs.right[0, 0].detach().mT)) == 2
     torch.testing.assert_close(tables, tables.mT)

@@ -106,12 +106,12 @@ class CRFHead(Head):
 
         Shapes: known :math:`(n)` or :math:`(n, R)`
         """
-        field = self._field(data)
+        field = self.field(data)
         if known is None:
             return _given(field, None)
         return _given(field, self._checked(known, _types(field.places.node_type, len(known), len(self.labels))))
 
-    def _field(self, data: Data) -> Field:
+    def field(self, data: Data) -> Field:
         """All but what depends on known labels."""
         places = Places.of(data)
         graph = Graph(data.edge_index, num_nodes=int(data.num_nodes))
@@ -141,7 +141,7 @@ class CRFHead(Head):
 
         Shapes: known :math:`(n, R)`
         """
-        field = self._field(data)
+        field = self.field(data)
         labels = self._checked(known, _types(field.places.node_type, len(known), len(self.labels)))
         first = Lesson("pseudo", replace(field, known=labels), labels, torch.ones(labels.shape))
         if self.learning == "pseudo":
@@ -212,7 +212,7 @@ class CRFHead(Head):
         )
         return nodes * (lesson.labels >= 0)
 
-    def potentials(self, h: Tensor, field: Field, edge_attr: Tensor | None) -> tuple[Tensor, EdgeTables]:
+    def potentials(self, h: Tensor, field: Field, edge_attr: Tensor | None = None) -> tuple[Tensor, EdgeTables]:
         """Shapes: → :math:`(R, n, C)`, and the tables"""
         unary = self.node(h, field.places)
         unary = unary.unsqueeze(1) if unary.dim() == 2 else unary
