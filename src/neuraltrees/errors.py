@@ -63,6 +63,14 @@ class ZeroProbabilityError(InputError):
     """The evidence has probability zero, so that the posterior is undefined."""
 
 
+class DivergedError(NeuralTreesError, ArithmeticError):
+    """No run of a training had an epoch with a finite validation metric."""
+
+
+class DivergenceWarning(UserWarning):
+    """A run of a training diverged: its loss or its metric was no longer finite."""
+
+
 class NativeCoreError(NeuralTreesError, ImportError):
     """The compiled core is missing: it was not built."""
 

@@ -94,9 +94,11 @@ def answered(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> list[Point]:
         val, test = (torch.full((len(runs),), value) for value in answer(network, training))
         built = network.build(task, runs=len(runs))
         epochs = torch.ones(len(runs), dtype=torch.int64)
-        return SimpleNamespace(val=val, test=test, best_epoch=epochs, network=built, seconds=1.0, loss_curve=[1.0])
+        return SimpleNamespace(
+            val=val, test=test, best_epoch=epochs, network=built, seconds=1.0, threads=1, loss_curve=[1.0]
+        )
 
-    monkeypatch.setattr(record_module, "fit", instead)
+    monkeypatch.setattr(record_module, "trained", instead)
     return tried
 
 

@@ -37,7 +37,7 @@ def tune_command(
     dataset: Annotated[
         str | None, typer.Option(help="Name of a dataset, or your own MODULE:FUNCTION.", show_default=False)
     ] = None,
-    model: Annotated[str | None, typer.Option(help="neural-tree or gnn.", show_default=False)] = None,
+    model: Annotated[str | None, typer.Option(help="neural-tree, gnn or mlp.", show_default=False)] = None,
     conv: Annotated[
         str | None, typer.Option(help="gcn, sage, gat, gin, or your own MODULE:NAME.", show_default=False)
     ] = None,
@@ -207,7 +207,7 @@ def _show(tuned: Tuned, metric: Metric, settings: TrainConfig, out: Path, figure
     from neuraltrees.tuning.grid import shown
 
     best = tuned.best
-    network = f"{settings.model} + {settings.conv} on {settings.dataset}"
+    network = f"{settings.network.name} on {settings.dataset}"
     title = f"{network}: validation {metric.name} {_mean(best, metric)}"
     short = {"layers": "rounds", "weight_decay": "decay"}
     table = Table(box=None, pad_edge=False)

@@ -14,9 +14,9 @@ from neuraltrees.data.splits import Split
 from neuraltrees.data.task import Task
 from neuraltrees.experiments.marginal_problems import MarginalProblem, Samples, total_variation
 from neuraltrees.objectives import Metric, Objective, Prediction, ValuePrediction, register_objective
+from neuraltrees.training.fitting import trained
 from neuraltrees.training.runs import Fitted, Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import fit
 
 BATCH = 32  # training graphs per step, each with its own potentials
 
@@ -88,10 +88,10 @@ def learn_marginals(
         seed: seed of the weights.
         device: cpu or cuda.
     """
-    trained, tested = _graphs(problem, train), _graphs(other, test)
-    number = torch.arange(len(trained) + len(tested))
-    is_test, is_val = number >= len(trained), (number % 10 == 9) & (number < len(trained))
-    task = Task([*trained, *tested], Distribution(problem.states))
+    seen, tested = _graphs(problem, train), _graphs(other, test)
+    number = torch.arange(len(seen) + len(tested))
+    is_test, is_val = number >= len(seen), (number % 10 == 9) & (number < len(seen))
+    task = Task([*seen, *tested], Distribution(problem.states))
     sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
     masks = (mask.repeat_interleave(sizes) for mask in (~is_test & ~is_val, is_val, is_test))
     batches = max(1, int((~is_test & ~is_val).sum()) // BATCH)
@@ -104,7 +104,7 @@ def learn_marginals(
         cosine=True,
         clip=1.0,
     )
-    return fit(task, network, training, [Run(seed, Split(*masks))], device)
+    return trained(task, network, training, [Run(seed, Split(*masks))], device)
 
 
 def baseline_errors(samples: Samples) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Objectives: what a label is, the loss, the metric and a prediction."""
 
 from neuraltrees.objectives.classification import Classification as Classification
+from neuraltrees.objectives.confusion import Confusion as Confusion
 from neuraltrees.objectives.metric import Metric as Metric
 from neuraltrees.objectives.multilabel import MultiLabel as MultiLabel
 from neuraltrees.objectives.objective import Objective as Objective

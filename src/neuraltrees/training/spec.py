@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from neuraltrees.data.task import Task
     from neuraltrees.nn.network import Network
 
-ModelName: TypeAlias = Literal["neural-tree", "gnn"]
+ModelName: TypeAlias = Literal["neural-tree", "gnn", "mlp"]
+PAPER_MODELS: tuple[ModelName, ...] = ("neural-tree", "gnn")  # those that the paper compares
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
 HeadName: TypeAlias = Literal["node", "graph", "none"]
 Pool: TypeAlias = Literal["sum", "mean", "max"]
@@ -38,7 +39,7 @@ class NetworkSpec(Spec):
     neuraltrees.errors.InputError: Expected conv out of gcn, sage, gat, gin or MODULE:NAME; got 'cnn'.
     """
 
-    model: ModelName = option("neural-tree", "Messages on the H-tree, or on the graph itself.")
+    model: ModelName = option("neural-tree", "Messages on the H-tree, on the graph itself, or none (features only).")
     conv: str = option("sage", f"The convolution: {', '.join(get_args(ConvName))}, or MODULE:NAME of your own.")
     hidden: int = option(128, "Size of the states; of one head for GAT.", ge=1)
     layers: int = option(4, "Rounds of messages T.", ge=1)
@@ -71,6 +72,16 @@ class NetworkSpec(Spec):
         return name in OWN_PARTS and callable(value)
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """What the network is called: its model and, where there are messages, its convolution."""
+        return (self.model,) if self.model == "mlp" else (self.model, str(self.conv))
+
+    @property
+    def name(self) -> str:
+        """The same as a text, such as `neural-tree + sage`."""
+        return " + ".join(self.words)
+
+    @property
     def places(self) -> tuple[str, ...]:
         """The user's own parts, by their places."""
         given = ((getattr(self, name), known) for name, known in OWN_PARTS.items())
@@ -99,7 +110,12 @@ class NetworkSpec(Spec):
 
     def build_for(self, features: Any, edge_features: Any, objective: Any, runs: int | None = None) -> Network:
         """The same, given what a task has."""
-        from neuraltrees.nn import GNN, GraphHead, NeuralTree  # torch takes a second, and a configuration needs none
+        from neuraltrees.nn import (
+            GNN,
+            MLP,
+            GraphHead,
+            NeuralTree,
+        )  # torch takes a second, and a configuration needs none
 
         out = objective.out_channels
         if not isinstance(out, int) and len(out) == 1:
@@ -108,8 +124,8 @@ class NetworkSpec(Spec):
         if head is None and objective.level == "graph":
             head = GraphHead.pooling(self.pool)
         conv: Any = self.conv if self.conv in get_args(ConvName) else find_place(self.conv)
-        kind = NeuralTree if self.model == "neural-tree" else GNN
-        network = kind(
+        kinds: dict[str, type[Network]] = {"neural-tree": NeuralTree, "gnn": GNN, "mlp": MLP}
+        network = kinds[self.model](
             features,
             self.hidden,
             out,
@@ -121,7 +137,7 @@ class NetworkSpec(Spec):
             relations=self.relations and self.model == "neural-tree",
             residual=self.residual,
             runs=runs,
-            edge_channels=edge_features if self.edge_features else None,
+            edge_channels=edge_features if self.edge_features and self.model != "mlp" else None,
             head=head,
             schedule=None if self.schedule is None else find_place(self.schedule),
             merge=self.merge,
