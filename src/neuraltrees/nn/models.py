@@ -71,7 +71,7 @@ class NeuralTree(Network):
         """
         if isinstance(edge_index, Plan):
             return self.answers(x, edge_index, edge_attr)
-        rounds = self.schedule.trace(edge_index, kappa, edge_type, x.shape[0])
+        rounds = self._traced_rounds(x, edge_index, kappa, edge_type)
         return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
 
 
@@ -104,7 +104,7 @@ class GNN(Network):
         """
         if isinstance(edge_index, Plan):
             return self.answers(x, edge_index, edge_attr)
-        rounds = self.schedule.trace(edge_index, None, None, x.shape[0])
+        rounds = self._traced_rounds(x, edge_index)
         return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
 
 
@@ -141,7 +141,7 @@ class MLP(Network):
         if isinstance(edge_index, Plan):
             return self.answers(x, edge_index, edge_attr)
         edges = torch.zeros(2, 0, dtype=torch.int64) if edge_index is None else edge_index
-        rounds = self.schedule.trace(edges, None, None, x.shape[0])
+        rounds = self._traced_rounds(x, edges)
         return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
 
 

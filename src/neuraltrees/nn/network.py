@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from neuraltrees.checks import check_data
 from neuraltrees.errors import InputError
 from neuraltrees.nn.conv import ConvName, find_conv
 from neuraltrees.nn.conv.external import ExternalConv
@@ -134,6 +135,15 @@ class Network(nn.Module):
         answers: Tensor = self.head(h, plan.places)
         return answers
 
+    def _traced_rounds(self, x: Any, edge_index: Any, kappa: Any = None, edge_type: Any = None) -> Any:
+        """What the schedule makes of plain tensors."""
+        if not isinstance(x, Tensor | SparseMap) or not isinstance(edge_index, Tensor):
+            raise InputError(
+                f"Expected x and edge_index as tensors, or a plan; got {type(x).__name__} and "
+                f"{type(edge_index).__name__}. Call model(data.x, model.plan(data)), or model(data.x, data.edge_index)."
+            )
+        return self.schedule.trace(edge_index, kappa, edge_type, x.shape[0])
+
     def _check_input(self, x: Tensor | SparseMap, plan: Plan) -> None:
         if not isinstance(x, Tensor | SparseMap):
             raise InputError(f"Expected features x as a tensor; got {type(x).__name__}.")
@@ -178,10 +188,7 @@ class Network(nn.Module):
         Args:
             data: a graph or a batch of graphs, with H-trees (`ToHTree`) where the schedule needs them.
         """
-        if not isinstance(data, Data):
-            raise InputError(
-                f"Expected a graph or a batch of graphs as torch_geometric.data.Data; got {type(data).__name__}."
-            )
+        check_data(data)
         if not isinstance(data.edge_index, Tensor):
             raise InputError(f"Expected data with an edge_index; got {type(data.edge_index).__name__}.")
         return Plan(
