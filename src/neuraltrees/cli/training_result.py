@@ -85,7 +85,7 @@ def _show_classes(report: RunReport, run: int) -> None:
         table.add_column(column, no_wrap=True)
     for column in ("precision", "recall", "F1", "items"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("most often taken for", no_wrap=True)
+    table.add_column("taken for", no_wrap=True)
     for confusion in report.confusions:
         for row in _rows(confusion):
             table.add_row(*([confusion.type] if several else []), *row)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LOG_EVERY = 30.0  # seconds between two lines of a log
 REFRESH_EVERY = 0.1
+BAR = 5  # columns of the shortest bar, with the space before it
 
 Show = Callable[[Epoch], None]
 
@@ -51,7 +52,8 @@ def show_progress(trainer: Trainer, console: Console | None) -> Iterator[Show]:
     elif console.is_terminal:
         with _bar(console, done, of) as update:
             yield _limited(
-                lambda epoch: update(epoch, in_words(epoch, metric, clock.left(epoch), console.width)), REFRESH_EVERY
+                lambda epoch: update(epoch, in_words(epoch, metric, clock.left(epoch), console.width - BAR)),
+                REFRESH_EVERY,
             )
     else:
         yield _limited(
