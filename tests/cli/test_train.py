@@ -463,7 +463,7 @@ def test_reports_of_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     lines = output.splitlines()
     assert lines[1].split() == ["run", "seed", "best", "epoch", "validation", "test", "test", "macro-f1"]
     assert lines[5].startswith("Classes of the test items, run ")
-    assert lines[6].split() == ["type", "class", "precision", "recall", "F1", "items", "most", "often", "taken", "for"]
+    assert lines[6].split() == ["type", "class", "precision", "recall", "F1", "items", "taken", "for"]
     entries = result_of(folder)["runs"]
     for entry in entries:
         metrics, classes = entry["report"]["metrics"], entry["report"]["classes"]

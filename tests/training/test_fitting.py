@@ -154,6 +154,6 @@ def test_the_line_has_epoch_total_and_time_at_any_width(width: int) -> None:
         show(Epoch(500, 1000, *values))
         written: str = console.file.getvalue()  # type: ignore[attr-defined]
     assert "epoch  500/1000  0:00:0" in written and " left" in written
-    assert ("best 100.0 %" in written) == (width >= 60)
+    assert ("best 100.0 %" in written) == (width >= 80)
     assert "…" not in written
     assert len(in_words(Epoch(500, 1000, *values), METRIC, 3600.0, width)) <= width

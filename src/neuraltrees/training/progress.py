@@ -51,10 +51,11 @@ def show_progress(trainer: Trainer, console: Console | None) -> Iterator[Show]:
         yield _limited(_notebook_cell(metric, clock), REFRESH_EVERY)
     elif console.is_terminal:
         with _bar(console, done, of) as update:
-            yield _limited(
-                lambda epoch: update(epoch, in_words(epoch, metric, clock.left(epoch), console.width - BAR)),
-                REFRESH_EVERY,
-            )
+
+            def show(epoch: Epoch) -> None:
+                update(epoch, in_words(epoch, metric, clock.left(epoch), console.width - BAR))
+
+            yield _limited(show, REFRESH_EVERY)
     else:
         yield _limited(
             lambda epoch: console.print(in_words(epoch, metric, clock.left(epoch)), highlight=False, soft_wrap=True),
