@@ -72,6 +72,8 @@ class Task:
         values = (listed(graphs), objective, max_treewidth, seed, scaling, splitter, features, edge_features)
         for name, value in zip(self.__match_args__, values, strict=True):
             object.__setattr__(self, name, value)
+        if not isinstance(scaling, Scaling):
+            raise InputError(f"Expected scaling as Scaling(...); got {scaling!r}. To scale: Task(...).scaled().")
         if splitter is not None and not callable(splitter):
             raise InputError(f"Expected splitter as a function of a seed; got {splitter!r}.")
         if max_treewidth is not None:

@@ -53,9 +53,15 @@ class Predictor:
         self._plans: OrderedDict[str, Plan] = OrderedDict()
 
     @classmethod
-    def load(cls, path: PathLike, device: torch.device | str = "cpu", allow: Sequence[str] = ()) -> Predictor:
+    def load(
+        cls,
+        path: PathLike,
+        device: torch.device | str = "cpu",
+        allow: Sequence[str] = (),
+        threads: int | None = None,
+    ) -> Predictor:
         """The predictor of a file that `Bundle.save` or `neuraltrees train` wrote; see `Bundle.load`."""
-        return cls(Bundle.load(path, allow), device)
+        return cls(Bundle.load(path, allow), device, threads)
 
     @torch.no_grad()
     def predict(self, graphs: Iterable[Data]) -> list[Tensor]:

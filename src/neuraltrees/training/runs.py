@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from neuraltrees.checks import check_seed
+from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.data.splits import Split
 from neuraltrees.data.task import Task
 from neuraltrees.errors import DivergedError, InputError
@@ -143,6 +143,7 @@ class Fitted:
 
         Shapes: → :math:`(items, R, C)`
         """
+        check_at_least("batches", batches, 1)
         found: Tensor | None = None
         for batch in make_batches(self.task, self.network.eval(), divide(self.task, batches)):
             with computing_with(threads_for(self.network, batch.plan)):

@@ -58,7 +58,9 @@ class Trainer:
         executor: Executor | None = None,
         threads: int | None = None,
     ) -> None:
-        _check_arguments(task, network, training, runs, executor)
+        check_arguments(task, network, training, runs, executor)
+        for run in runs:
+            task.check_split(run.split, training.every_class)
         self.task, self.spec, self.objective = task, network, task.objective
         self.training, self.device, self.runs, count = training, check_device(device), tuple(runs), len(runs)
         self.network = build_seeded(network, task, [run.seed for run in runs]).to(self.device)
@@ -188,6 +190,8 @@ class Trainer:
 
     def _with_room(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
         """A state whose curves have room for the epochs of this training."""
+        if not isinstance(state, dict):
+            raise InputError(f"Expected the state of a training, as state() gives it; got {type(state).__name__}.")
         if not {"curves", "epoch"} <= state.keys() or state["curves"].dim() != 3:
             return state
         done, curves = int(state["epoch"]), state["curves"]
@@ -315,7 +319,8 @@ def check_on_epoch(on_epoch: Any) -> None:
         raise InputError(f"Expected on_epoch as a function of an Epoch; got {on_epoch!r}.")
 
 
-def _check_arguments(task: Any, network: Any, training: Any, runs: Any, executor: Any) -> None:
+def check_arguments(task: Any, network: Any, training: Any, runs: Any, executor: Any = None) -> None:
+    """Raises `InputError` unless all of these are what they should be."""
     kinds = {"task": (task, Task), "network": (network, NetworkSpec), "training": (training, TrainingSpec)}
     if executor is not None:
         kinds["executor"] = (executor, Executor)
@@ -327,7 +332,6 @@ def _check_arguments(task: Any, network: Any, training: Any, runs: Any, executor
     for run in runs:
         if not isinstance(run, Run):
             raise InputError(f"Expected runs as Run(seed, split); got {type(run).__name__}.")
-        task.check_split(run.split, training.every_class)
 
 
 def _masks(run: Run) -> tuple[Tensor, Tensor, Tensor]:
