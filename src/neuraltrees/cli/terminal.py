@@ -18,7 +18,7 @@ from neuraltrees.decomposition.decompose import ProgressCallback
 output = Console()
 errors = Console(stderr=True)
 
-QUIET = 10.0  # seconds of silence after which a log gets a line
+QUIET = 30.0  # seconds of silence after which a log gets a line
 
 Value = str | int | float | bool | list[int] | None
 
