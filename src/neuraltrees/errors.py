@@ -68,7 +68,7 @@ class DivergedError(NeuralTreesError, ArithmeticError):
 
 
 class DivergenceWarning(UserWarning):
-    """A run of a training diverged: its loss or its metric was no longer finite."""
+    """A run of a training diverged: its loss was no longer finite, or its metric never was."""
 
 
 class NativeCoreError(NeuralTreesError, ImportError):

@@ -45,8 +45,8 @@ def fit(
     (torch.Size([2]), torch.Size([3, 2]))
     """
     console = wanted_console(progress)
-    trainer = Trainer(task, network, training, runs, device, threads=threads)
     check_on_epoch(on_epoch)
+    trainer = Trainer(task, network, training, runs, device, threads=threads)
     with show_progress(trainer, console) as show:
 
         def tell(epoch: Epoch) -> None:

@@ -85,7 +85,7 @@ class Fitted:
         seconds: how long the training took.
         threads: CPU threads that it used.
         runs: seed and split of each run.
-        diverged_in: the first epoch whose loss or validation metric was not finite; 0 for a run that did not diverge.
+        diverged_in: the first epoch whose training loss was not finite; 0 for none.
 
     Shapes: val, test, best_epoch and diverged_in :math:`(R)`, curves :math:`(E, R)`
     """

@@ -247,11 +247,11 @@ class Trainer:
     def evaluate(self) -> None:
         """Observes the answers of every run to all items, as the metric needs them."""
         self.network.eval()
-        if self.observed is None:
-            # The metric decides the shape, which the captured work below must find ready.
-            seen = self._observed(self.batches[0])
-            self.observed = seen.new_zeros(self.task.num_items, *seen.shape[1:])
         with computing_with(self.threads):
+            if self.observed is None:
+                # The metric decides the shape, which the captured work below must find ready.
+                seen = self._observed(self.batches[0])
+                self.observed = seen.new_zeros(self.task.num_items, *seen.shape[1:])
             self.executor("evaluate", self._evaluate)
 
     @torch.no_grad()
@@ -294,11 +294,11 @@ class Trainer:
         return torch.zeros_like(self.waited, dtype=torch.bool) if patience is None else self.waited >= patience
 
     def _diverged_in(self) -> Tensor:
-        """The first epoch of every run in which its loss or its validation metric was not finite; 0 for none."""
+        """The first epoch of every run whose loss was not finite; 0 for none."""
         done, number = self.epochs_done, torch.arange(1, self.epochs_done + 1).unsqueeze(1)
         patience = self.training.patience
         last = torch.full_like(self.best_epoch, done) if patience is None else self.best_epoch + patience
-        broken = ~self.curves[:2, :done].isfinite().all(0).cpu() & (number <= last.cpu())
+        broken = ~self.curves[0, :done].isfinite().cpu() & (number <= last.cpu())
         return torch.where(broken.any(0), broken.int().argmax(0) + 1, 0)
 
     def _weights(self) -> tuple[list[list[Tensor]], list[list[Tensor | None]]]:
