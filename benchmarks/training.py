@@ -107,7 +107,8 @@ def scene_split(task: Task, seed: int = 0) -> Split:
 
 
 def training_of(task: Task, seeds: Sequence[int], network: NetworkSpec = NETWORK, device: str = "cpu") -> Trainer:
-    return Trainer(task, network, TRAINING, [Run(seed, scene_split(task, seed)) for seed in seeds], device)
+    runs = [Run(seed, scene_split(task, seed)) for seed in seeds]
+    return Trainer(task, network, TRAINING, runs, device, threads=torch.get_num_threads())
 
 
 def epochs_of(trainer: Trainer) -> Callable[[], None]:

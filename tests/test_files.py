@@ -6,6 +6,8 @@ import gzip
 import lzma
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 
 import neuraltrees as nt
-from neuraltrees.files import read_whole, write_whole
+from neuraltrees.files import locked_folder, read_whole, write_whole
 
 
 @pytest.fixture
@@ -148,3 +150,32 @@ def test_graph_that_is_not_written_keeps_the_old_one(tmp_path: Path, monkeypatch
         nt.Graph([[0, 1], [1, 2]]).write_gr(path)
     assert nt.Graph.read_gr(path) == nt.Graph([[0], [1]])
     assert names(tmp_path) == ["graph.gr"]
+
+
+def test_a_folder_is_locked_for_others_and_left_as_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "run"
+    with locked_folder(folder):
+        with pytest.raises(nt.InputError, match=r"Expected .*run not to be in use; another"), locked_folder(folder):
+            pass
+        assert names(folder) == [".lock"]
+    assert not (tmp_path / "deep").exists(), "nothing was written"
+    with locked_folder(folder):
+        (folder / "result").write_text("kept")
+    assert names(folder) == ["result"]
+
+
+def test_the_lock_of_a_killed_process_blocks_nobody(tmp_path: Path) -> None:
+    code = (
+        "import sys, time\nfrom neuraltrees.files import locked_folder\n"
+        "with locked_folder(sys.argv[1]):\n    print('inside', flush=True)\n    time.sleep(600)\n"
+    )
+    folder = tmp_path / "run"
+    with subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "inside\n"
+        with pytest.raises(nt.InputError, match="another process is writing to it"), locked_folder(folder):
+            pass
+        process.kill()
+    assert names(folder) == [".lock"], "it had no time to clean up"
+    with locked_folder(folder):
+        (folder / "result").write_text("kept")
+    assert names(folder) == ["result"]

@@ -7,6 +7,8 @@ from neuraltrees.decomposition import TreeDecomposition as TreeDecomposition
 from neuraltrees.decomposition import decompose as decompose
 from neuraltrees.decomposition import sample_bounded_treewidth as sample_bounded_treewidth
 from neuraltrees.errors import ApproximationError as ApproximationError
+from neuraltrees.errors import DivergedError as DivergedError
+from neuraltrees.errors import DivergenceWarning as DivergenceWarning
 from neuraltrees.errors import InputError as InputError
 from neuraltrees.errors import InvalidDecompositionError as InvalidDecompositionError
 from neuraltrees.errors import InvalidHTreeError as InvalidHTreeError
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from neuraltrees.inference import read_bif as read_bif
     from neuraltrees.inference import read_uai as read_uai
     from neuraltrees.nn import GNN as GNN
+    from neuraltrees.nn import MLP as MLP
     from neuraltrees.nn import Categories as Categories
     from neuraltrees.nn import Convolution as Convolution
     from neuraltrees.nn import CRFHead as CRFHead
@@ -90,6 +93,7 @@ _LAZY = {
     "HTreeData": "neuraltrees.data",
     "Head": "neuraltrees.nn",
     "JunctionTree": "neuraltrees.inference",
+    "MLP": "neuraltrees.nn",
     "MarkovNetwork": "neuraltrees.inference",
     "Metric": "neuraltrees.objectives",
     "MultiLabel": "neuraltrees.objectives",
@@ -134,6 +138,8 @@ _LAZY = {
 __all__ = [
     "ApproximationError",
     "BoundedTreewidthSample",
+    "DivergedError",
+    "DivergenceWarning",
     "Graph",
     "InputError",
     "InvalidDecompositionError",

@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 
 from neuraltrees.errors import InputError
+
+
+def check_data(data: Any) -> None:
+    """Raises `InputError` for what is no graph of PyG, with the way to make it one."""
+    from torch_geometric.data import Data
+
+    if isinstance(data, Data):
+        return
+    kinds = {kind.__name__ for kind in type(data).__mro__}
+    remedy = ""
+    if "HeteroData" in kinds:
+        remedy = " Use data.to_homogeneous(), which joins all node types into one graph with a node_type."
+    elif "networkx" in type(data).__module__:
+        remedy = " Use torch_geometric.utils.from_networkx."
+    raise InputError(f"Expected a graph as torch_geometric.data.Data; got {type(data).__name__}.{remedy}")
 
 
 def check_time_limit(time_limit: float | None) -> None:

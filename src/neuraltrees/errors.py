@@ -64,6 +64,14 @@ class ZeroProbabilityError(InputError):
     """The evidence has probability zero, so that the posterior is undefined."""
 
 
+class DivergedError(NeuralTreesError, ArithmeticError):
+    """No run of a training had an epoch with a finite validation metric."""
+
+
+class DivergenceWarning(UserWarning):
+    """A run of a training diverged: its loss was no longer finite, or its metric never was."""
+
+
 class NativeCoreError(NeuralTreesError, ImportError):
     """The compiled core is missing: it was not built."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import lzma
 import os
 import secrets
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -74,3 +77,51 @@ def write_whole(path: PathLike, content: bytes) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def locked(path: PathLike) -> Iterator[None]:
+    """While no other process writes to a file or to a folder; one that does raises `InputError`.
+
+    The lock is an empty file: beside a file, in a folder. It ends with the process that has it, however that ends.
+    """
+    path = Path(path)
+    lock = path / ".lock" if path.is_dir() else path.with_name(f".{path.name}.lock")
+    while True:
+        file = lock.open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise InputError(
+                f"Expected {path} not to be in use; another process is writing to it. "
+                f"Wait for it, or choose another folder."
+            ) from None
+        try:
+            if os.path.samestat(lock.stat(), os.fstat(file.fileno())):
+                break
+        except FileNotFoundError:
+            pass
+        file.close()  # the one who had it has just removed it
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        file.close()
+
+
+@contextmanager
+def locked_folder(path: PathLike) -> Iterator[None]:
+    """A folder that is made where it is missing, while no other process writes to it; one left empty is removed."""
+    path = Path(path)
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    make_folder(path)
+    try:
+        with locked(path):
+            yield
+    finally:
+        try:
+            for each in missing:
+                each.rmdir()
+        except OSError:
+            pass  # it holds something

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuraltrees._core import native
+from neuraltrees.checks import check_data
 from neuraltrees.errors import InputError, ParseError
 from neuraltrees.files import PathLike, read_whole, write_whole
 
@@ -82,6 +83,7 @@ class Graph:
     @classmethod
     def from_data(cls, data: Data) -> Graph:
         """The graph of a PyG `Data`."""
+        check_data(data)
         if data.edge_index is None:
             raise InputError("Expected a Data object with an edge_index; got one without. Set data.edge_index first.")
         return cls(data.edge_index, num_nodes=data.num_nodes)

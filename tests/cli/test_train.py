@@ -17,8 +17,9 @@ import pytest
 import torch
 
 from neuraltrees.cli import main
-from neuraltrees.cli.terminal import interrupts
+from neuraltrees.cli.terminal import interrupts, working
 from neuraltrees.datasets import SyntheticScenes
+from neuraltrees.files import locked_folder
 from neuraltrees.serving import Predictor
 from neuraltrees.training import Bundle, load_config
 
@@ -108,7 +109,8 @@ def test_an_interrupt_is_one_word(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, told = process.communicate()
     assert process.returncode == 130
-    assert re.fullmatch(r"Saved at epoch \d+; continue with --resume.\nStopped.\n", told)
+    assert re.search(r"^Saved at epoch \d+; continue with --resume.\nStopped.\n$", told, re.MULTILINE)
+    assert "Traceback" not in told
 
 
 def test_an_interrupted_training_goes_on_to_the_same_numbers(
@@ -140,10 +142,23 @@ def test_the_first_interrupt_asks_and_the_second_stops() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_nothing_to_resume_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, told = run(capsys, "train", *SMALL, "--epochs", 1, "--resume", "--out", tmp_path / "run")
+def test_nothing_to_resume_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "typo"
+    code, _, told = run(capsys, "train", "--resume", "--out", folder)
+    assert code == 2
+    assert f"Expected a folder with a training to continue; got {folder}, which has none." in told
+    assert not folder.exists()
+
+
+def test_a_training_without_a_checkpoint_starts_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    assert run(capsys, "train", *SMALL, "--epochs", 1, "--out", folder)[0] == 0
+    before = result_of(folder)
+    (folder / "checkpoint.safetensors").unlink()
+    code, _, told = run(capsys, "train", "--resume", "--out", folder)
     assert code == 0
-    assert f"No checkpoint in {tmp_path / 'run'}: starting from scratch." in told
+    assert f"No checkpoint in {folder}: starting from scratch." in told
+    assert result_of(folder) == before
 
 
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -330,3 +345,146 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = (tmp_path / "report.html").read_text()
     accuracy = lines[3].split()[1]
     assert accuracy in page
+
+
+def test_a_training_is_extended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["train", *SMALL, "--runs", "2", "--dropout", "0.3"]
+    extended, whole = tmp_path / "extended", tmp_path / "whole"
+    assert run(capsys, *arguments, "--epochs", 2, "--out", extended)[0] == 0
+    assert run(capsys, "train", "--resume", "--epochs", 5, "--out", extended)[0] == 0
+    assert run(capsys, *arguments, "--epochs", 5, "--out", whole)[0] == 0
+    assert result_of(extended) == result_of(whole)
+    assert load_config(extended / "config.yaml").epochs == 5
+    assert run(capsys, "train", "--resume", "--out", extended)[0] == 0, "it is over, and stays as it is"
+    assert result_of(extended) == result_of(whole)
+    code, _, told = run(capsys, "train", "--resume", "--epochs", 3, "--out", extended)
+    assert code == 2
+    assert "Expected at least the 5 epochs that are done already; got epochs = 3." in told
+    assert load_config(extended / "config.yaml").epochs == 5
+
+
+def test_extending_a_cosine_says_what_the_rate_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    assert run(capsys, "train", *SMALL, "--epochs", 1, "--cosine", "--out", folder)[0] == 0
+    code, _, told = run(capsys, "train", "--resume", "--epochs", 2, "--out", folder)
+    assert code == 0
+    assert told == "The learning rate goes on along the cosine of 2 epochs; so far it fell along that of 1.\n"
+
+
+def test_resume_finds_the_default_folder_and_its_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "train", *SMALL, "--model", "mlp", "--epochs", 1)[0] == 0
+    assert (tmp_path / "neuraltrees-runs" / "synthetic-mlp" / "result.json").exists()
+    assert run(capsys, "train", "--resume", "--model", "mlp", "--epochs", 2)[0] == 0
+    assert len(result_of(tmp_path / "neuraltrees-runs" / "synthetic-mlp")["curves"]["loss"][0]) == 2
+
+
+def test_two_trainings_into_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    with locked_folder(folder):  # as the other training does
+        code, _, told = run(capsys, "train", *SMALL, "--epochs", 1, "--out", folder)
+    assert code == 2
+    assert f"Expected {folder} not to be in use; another process is writing to it." in told
+    assert not folder.exists()
+
+
+def test_a_training_is_not_written_over_a_tuning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "tuning.json").write_text("{}")
+    (tmp_path / "config.yaml").write_text("precious: true")
+    for more in ([], ["--resume"]):
+        code, _, told = run(capsys, "train", *SMALL, "--epochs", 1, "--out", tmp_path, *more)
+        assert code == 2 and "Expected a folder with" in told
+    assert (tmp_path / "config.yaml").read_text() == "precious: true"
+
+
+def test_a_training_that_diverges_saves_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "model.safetensors").write_text("of an earlier training")
+    code, output, told = run(capsys, "train", *SMALL, "--epochs", 2, "--runs", 2, "--lr", "1e30", "--out", folder)
+    assert (code, output) == (2, "")
+    assert "Expected at least one run with a finite validation metric; all 2 diverged" in told
+    assert "Lower --lr, or set --clip." in told
+    assert {path.name for path in folder.iterdir()} == {"config.yaml", "checkpoint.safetensors", "result.json"}
+    assert [entry["test"] for entry in result_of(folder)["runs"]] == [None, None]
+    assert run(capsys, "train", "--resume", "--out", folder)[0] == 2, "going on makes it no better"
+    assert not (folder / "model.safetensors").exists()
+
+
+def test_a_run_that_diverges_is_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from neuraltrees.training.trainer import Trainer
+
+    finish = Trainer._finish_epoch
+
+    def break_one(self: Trainer) -> None:
+        assert self.observed is not None
+        self.observed[:, 1] = torch.nan
+        finish(self)
+
+    monkeypatch.setattr(Trainer, "_finish_epoch", break_one)
+    code, output, told = run(capsys, "train", *SMALL, "--epochs", 1, "--runs", 2, "--out", tmp_path / "run")
+    assert code == 0
+    assert told == "Run 1 diverged at once and is left out. Lower --lr, or set --clip.\n"
+    assert Bundle.load(tmp_path / "run" / "model.safetensors").facts["run"] == 0
+    assert output.splitlines()[3].split()[3:5] == ["nan", "%"]
+
+
+def test_a_log_gets_a_line_now_and_then(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neuraltrees.training.progress.LOG_EVERY", 0.0)
+    code, _, told = run(capsys, "train", *SMALL, "--epochs", 2, "--out", tmp_path / "run")
+    assert code == 0
+    line = r"epoch \d/2  0:00:0\d left  val \d+\.\d %  best \d+\.\d %  loss \d+\.\d{3}"
+    assert [re.fullmatch(line, each) is not None for each in told.splitlines()] == [True, True]
+
+
+def test_long_preparations_are_told_of_in_a_log(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neuraltrees.cli.terminal.QUIET", 0.01)
+    with working("building H-trees"):
+        time.sleep(0.3)
+    assert capsys.readouterr().err == "building H-trees …\n"
+    monkeypatch.setattr("neuraltrees.cli.terminal.QUIET", 60.0)
+    with working("building H-trees"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_reports_of_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    code, output, _ = run(capsys, "train", *SMALL, "--epochs", 3, "--runs", 2, "--per-class", "--out", folder)
+    assert code == 0
+    lines = output.splitlines()
+    assert lines[1].split() == ["run", "seed", "best", "epoch", "validation", "test", "test", "macro-f1"]
+    assert lines[5].startswith("Classes of the test items, run ")
+    assert lines[6].split() == ["type", "class", "precision", "recall", "F1", "items", "taken", "for"]
+    entries = result_of(folder)["runs"]
+    for entry in entries:
+        metrics, classes = entry["report"]["metrics"], entry["report"]["classes"]
+        assert metrics["accuracy"] == pytest.approx(entry["test"])
+        assert [each["type"] for each in classes] == ["room", "object"]
+        counts = [torch.tensor(each["confusion"]) for each in classes]
+        right, all_items = (sum(int(part(each)) for each in counts) for part in (torch.trace, torch.sum))
+        assert right / all_items == pytest.approx(entry["test"])
+        f1 = [value for each in classes for value in each["f1"] if value is not None]
+        assert metrics["macro-f1"] == pytest.approx(sum(f1) / len(f1))
+    assert len(lines) == 8 + sum(len(each["labels"]) for each in entries[0]["report"]["classes"])
+
+
+def test_the_baseline_of_features_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    code, output, _ = run(capsys, "train", *SMALL, "--model", "mlp", "--epochs", 2, "--out", folder)
+    assert code == 0
+    assert output.startswith("mlp on synthetic: test accuracy ")
+    bundle = Bundle.load(folder / "model.safetensors")
+    scene = SyntheticScenes(1)[0]
+    alone = scene.clone()
+    alone.edge_index = torch.zeros(2, 0, dtype=torch.int64)
+    found = Predictor(bundle).predict([scene, alone])
+    torch.testing.assert_close(found[0], found[1])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from math import nan
 from pathlib import Path
 
 import pytest
 import typer
 
-from neuraltrees.cli.tune import tune_command
+from neuraltrees.cli.tune import _progress, tune_command
 from neuraltrees.errors import InputError
+from neuraltrees.files import locked_folder
+from neuraltrees.objectives import Metric
 from neuraltrees.training.config import load_config
-from neuraltrees.tuning.grid import PAPER_STAGES, Grid
+from neuraltrees.tuning.grid import PAPER_STAGES, Grid, Point
 from neuraltrees.tuning.search import finished_search
 from neuraltrees.tuning.store import Results
+from neuraltrees.tuning.trials import Trial
 
 app = typer.Typer()
 app.command()(tune_command)
@@ -55,7 +59,7 @@ def test_tune_writes_what_train_takes(config: Path, tmp_path: Path, capsys: pyte
 
 def test_trials_are_continued_only_on_request(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "tuning"
-    first = run(capsys, "--config", config, "--epochs", 1, "--out", out, "--resume", *NARROW)
+    first = run(capsys, "--config", config, "--epochs", 1, "--out", out, *NARROW)
     kept = (out / "tuning.json").read_bytes()
     with pytest.raises(InputError, match="Add --resume"):
         run(capsys, "--config", config, "--epochs", 1, "--out", out, *NARROW)
@@ -98,3 +102,34 @@ def test_bad_options_leave_no_folder(
         run(capsys, *options, "--out", tmp_path / "tuning")
     assert message in str(error.value)
     assert not (tmp_path / "tuning").exists()
+
+
+def test_nothing_to_resume_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match=r"Expected a folder with a tuning to continue; got .*typo, which has none"):
+        run(capsys, "--resume", "--out", tmp_path / "typo", *NARROW)
+    assert not (tmp_path / "typo").exists()
+
+
+def test_a_folder_in_use_or_of_a_training_stays_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "tuning"
+    with locked_folder(out), pytest.raises(InputError, match="another process is writing to it"):
+        run(capsys, "--out", out, *NARROW)
+    assert not out.exists()
+    (tmp_path / "checkpoint.safetensors").write_text("precious")
+    with pytest.raises(InputError, match="Expected a folder without a training"):
+        run(capsys, "--out", tmp_path, *NARROW)
+
+
+def test_a_log_gets_lines_and_a_trial_that_diverged_is_never_the_best(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neuraltrees.cli.tune.QUIET", 0.0)
+    metric = Metric("accuracy", lambda answers, y: answers, percent=True)
+    with _progress(3, metric) as on_trial:
+        for hidden, val in ((4, nan), (8, 0.5), (16, nan)):
+            on_trial(Trial(Point(hidden=hidden), (val,), (val,), parameters=1))
+    assert capsys.readouterr().err.splitlines() == [
+        "stage 1  trial 1/3  ",
+        "stage 1  trial 2/3  best 50.0 %: hidden 8",
+        "stage 1  trial 3/3  best 50.0 %: hidden 8",
+    ]

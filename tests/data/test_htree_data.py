@@ -302,7 +302,7 @@ def test_batching_rules_of_others_are_not_dropped() -> None:
 
 
 def test_neither_heterogeneous_nor_without_edges() -> None:
-    with pytest.raises(nt.InputError, match=r"Expected a torch_geometric.data.Data; got HeteroData"):
+    with pytest.raises(nt.InputError, match=r"got HeteroData. Use data.to_homogeneous\(\)"):
         attach_htree(HeteroData())
     with pytest.raises(nt.InputError, match=r"got one without. Set data.edge_index first"):
         attach_htree(Data(x=torch.ones(2, 1)))

@@ -106,7 +106,7 @@ def test_not_a_list_of_graphs() -> None:
         nt.InputError, match=r"Expected a list of graphs; got Data. Put a single one in brackets: \[graph\]"
     ):
         Task(paths(1)[0], LABELS)
-    with pytest.raises(nt.InputError, match=r"Expected graphs as torch_geometric.data.Data; got Graph"):
+    with pytest.raises(nt.InputError, match=r"Expected a graph as torch_geometric.data.Data; got Graph"):
         Task([nt.Graph([[0], [1]])], LABELS)
     with pytest.raises(nt.InputError, match="Expected labels as a mapping of node types to names"):
         Task(paths(1), "labels")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -12,8 +13,11 @@ from neuraltrees.errors import InputError
 from neuraltrees.experiments import expressivity
 from neuraltrees.experiments.experiment import Scale
 from neuraltrees.experiments.expressivity import Setting
+from neuraltrees.experiments.marginal_learning import learn_marginals
 from neuraltrees.experiments.marginal_problems import FAMILIES, MarginalProblem, partial_k_tree, total_variation
 from neuraltrees.experiments.page import markdown
+from neuraltrees.training.batches import divide
+from neuraltrees.training.spec import NetworkSpec
 from neuraltrees.tuning.store import Results
 
 
@@ -93,3 +97,23 @@ def test_a_network_that_diverged_is_shown_as_such(tmp_path: Path, monkeypatch: p
     results = expressivity.measure(Scale(quick=True), tmp_path / "expressivity.json", lambda line: None)
     page = markdown(expressivity.EXPERIMENT.show(results, tmp_path))
     assert "| new potentials | cycle | 2 | 3 | nan | nan | nan | 1.0 | 2.0 | +nan |" in page
+
+
+@pytest.mark.parametrize("samples", [10, 30, 300])
+def test_few_samples_are_passed_over_several_times_before_an_evaluation(
+    samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every step has every training sample once, or 32 of them, and there are at least eight steps per epoch."""
+    asked: list[Any] = []
+    monkeypatch.setattr("neuraltrees.experiments.marginal_learning.trained", lambda *arguments: asked.append(arguments))
+    problem = MarginalProblem.random("cycle", 0, 0, 1)
+    train, test = problem.sample(samples, seed=0), problem.sample(20, seed=1)
+    learn_marginals(problem, train, problem, test, NetworkSpec(), 100, 0, "cpu")
+    ((task, _, training, (run,), _),) = asked
+    assert training.batches >= 8 and training.epochs * training.batches >= 100
+    of_graph = run.split.train.view(len(task.graphs), -1).any(1).tolist()
+    for batch in divide(task, training.batches):
+        names = [task.graphs[place].x.sum().item() for place in batch if of_graph[place]]
+        assert len(set(names)) == len(names)
+        if samples < 32:
+            assert len(names) == samples - samples // 10

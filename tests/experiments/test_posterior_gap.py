@@ -74,7 +74,7 @@ def test_the_posterior_is_that_of_the_test_nodes(results: Results) -> None:
 
 def test_what_is_finished_is_not_trained_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = path.read_bytes()
-    monkeypatch.setattr(record_module, "fit", lambda *arguments: pytest.fail("trained again"))
+    monkeypatch.setattr(record_module, "trained", lambda *arguments: pytest.fail("trained again"))
     monkeypatch.setattr(posterior_gap, "make_pool", lambda *arguments: pytest.fail("scenes are not needed"))
     posterior_gap.measure("tiny", TINY, Scale(), path, lambda line: None)
     with pytest.raises(InputError, match=r'another conv \("gcn" there, "sage" here\)'):

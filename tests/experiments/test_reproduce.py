@@ -44,7 +44,7 @@ def test_cells_are_trained_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     results = run_cells("x", two_cells(), path, "cpu", told.append)
     assert results.records[0] == first, "the first cell is as it was"
     assert len(results.records) == 2 and len(told) == 2
-    monkeypatch.setattr(record_module, "fit", lambda *arguments: pytest.fail("trained again"))
+    monkeypatch.setattr(record_module, "trained", lambda *arguments: pytest.fail("trained again"))
     assert run_cells("x", two_cells(), path, "cpu", told.append) == results == Results.read(path)
     assert accuracies(results, model="gnn") == [entry["test"] for entry in first["runs"]]
     with pytest.raises(nt.InputError, match="Expected model mlp in the results of x; got none"):
@@ -68,7 +68,7 @@ def test_settings_younger_than_the_file_had_their_defaults(tmp_path: Path, monke
     content = json.loads(path.read_text())
     del content["records"][0]["settings"]["residual"]
     path.write_text(json.dumps(content))
-    monkeypatch.setattr(record_module, "fit", lambda *arguments: pytest.fail("trained again"))
+    monkeypatch.setattr(record_module, "trained", lambda *arguments: pytest.fail("trained again"))
     run_cells("x", two_cells()[:1], path, "cpu", lambda line: None)
 
 
@@ -76,14 +76,14 @@ def test_settings_younger_than_the_file_had_their_defaults(tmp_path: Path, monke
 def test_the_results_in_the_repository_are_complete(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = Path(__file__).parents[2] / "docs" / "results" / f"{name}.json"
     path = Path(shutil.copy(results, tmp_path))
-    monkeypatch.setattr(record_module, "fit", lambda *arguments: pytest.fail("trained again"))
+    monkeypatch.setattr(record_module, "trained", lambda *arguments: pytest.fail("trained again"))
     assert EXPERIMENTS[name].measure(Scale(), path, lambda line: None) == Results.read(results)
 
 
 def test_the_tuning_in_the_repository_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("hyperparameters", "citation-tuning"):
         shutil.copy(Path(__file__).parents[2] / "docs" / "results" / f"{name}.json", tmp_path)
-    monkeypatch.setattr(record_module, "fit", lambda *arguments: pytest.fail("trained again"))
+    monkeypatch.setattr(record_module, "trained", lambda *arguments: pytest.fail("trained again"))
     hyperparameters.measure(Scale(), tmp_path / "hyperparameters.json", lambda line: None)
     wanted = [(dataset, conv) for dataset in citations.NETWORKS for conv in ("gcn", "gat")]
     best = citation_tuning.tune(wanted, tmp_path / "citation-tuning.json", Scale(), lambda line: None)

@@ -303,7 +303,7 @@ NOT_TASKS = {
     "relations": (lambda t: nt.GNN(3, 4, 5, relations=True), "Expected relations for trees alone; got them for GNN"),
     "a width": (lambda t: nt.GNN(3, 4, 5)(torch.ones(2, 4), torch.tensor([[0], [1]])), "Expected 3 features per node"),
     "integers": (lambda t: nt.GNN(1, 4, 5)(torch.ones(2, 1).long(), torch.tensor([[0], [1]])), "x as floats; got"),
-    "no data": (lambda t: nt.GNN(3, 4, 5).plan([1]), "Expected a graph or a batch of graphs as .*Data; got list"),
+    "no data": (lambda t: nt.GNN(3, 4, 5).plan([1]), "Expected a graph as .*Data; got list"),
 }
 
 

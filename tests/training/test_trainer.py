@@ -16,10 +16,11 @@ from neuraltrees.serving import Predictor
 from neuraltrees.training import Bundle, NetworkSpec, Run, Task, Trainer, TrainingSpec, fit
 from neuraltrees.training.batches import divide
 from neuraltrees.training.executors import Executor
+from neuraltrees.training.fitting import trained
 from tests.training.tasks import QUICK, SMALL, paths, small_runs, small_task
 
 CONVS = pytest.mark.parametrize("conv", ["gcn", "sage", "gat", "gin"])
-MODELS = pytest.mark.parametrize("model", ["neural-tree", "gnn"])
+MODELS = pytest.mark.parametrize("model", ["neural-tree", "gnn", "mlp"])
 
 
 @CONVS
@@ -225,7 +226,7 @@ def test_a_state_is_a_copy_and_a_result_leaves_the_training_alone() -> None:
 def test_a_diverged_epoch_is_never_the_best() -> None:
     """NaNs have a largest entry too, which may happen to be right."""
     task = small_task(60)
-    fitted = fit(
+    fitted = trained(
         task, SMALL, TrainingSpec(every_class=False, epochs=4, batches=2, lr=1e18), small_runs(task, [0, 1, 2])
     )
     assert all(value.isfinite().all() for value in fitted.network.state_dict().values())
@@ -368,3 +369,46 @@ def test_all_work_goes_through_the_executor() -> None:
     assert torch.equal(trainer.result().loss_curve, fit(task, SMALL, QUICK, small_runs(task, [0])).loss_curve)
     assert {name if isinstance(name, str) else name[0] for name in executor.names} == {"step", "evaluate", "finish"}
     assert len(executor.names) == QUICK.epochs * (QUICK.batches + 2)
+
+
+@pytest.mark.parametrize("divisions", [1, 3])
+def test_a_training_that_is_extended_equals_one_that_was_never_broken(divisions: int) -> None:
+    task = small_task()
+    runs, training = small_runs(task, [0, 1]), QUICK.replace(divisions=divisions, decay_every=3, warmup=2)
+    short = Trainer(task, SMALL, training.replace(epochs=3), runs)
+    short.train()
+    longer = Trainer(task, SMALL, training.replace(epochs=7), runs)
+    longer.restore(short.state())
+    longer.train()
+    whole = fit(task, SMALL, training.replace(epochs=7), runs)
+    found = longer.result()
+    assert torch.equal(found.loss_curve, whole.loss_curve) and len(found.loss_curve) == 7
+    assert torch.equal(found.test_curve, whole.test_curve) and torch.equal(found.best_epoch, whole.best_epoch)
+    for name, value in whole.network.state_dict().items():
+        assert torch.equal(value, found.network.state_dict()[name])
+
+
+def test_a_training_can_end_earlier_but_not_before_what_is_done() -> None:
+    task = small_task()
+    runs = small_runs(task, [0])
+    trainer = Trainer(task, SMALL, QUICK.replace(epochs=6), runs)
+    for epoch in range(3):
+        trainer.run_epoch(epoch)
+    ended = Trainer(task, SMALL, QUICK.replace(epochs=3), runs)
+    ended.restore(trainer.state())
+    assert ended.finished
+    assert torch.equal(ended.result().loss_curve, fit(task, SMALL, QUICK.replace(epochs=3), runs).loss_curve)
+    with pytest.raises(nt.InputError, match="Expected at least the 3 epochs that are done already; got epochs = 2"):
+        Trainer(task, SMALL, QUICK.replace(epochs=2), runs).restore(trainer.state())
+
+
+def test_an_extended_cosine_goes_on_with_the_rates_of_the_longer_one() -> None:
+    task = small_task()
+    runs, training = small_runs(task, [0]), QUICK.replace(cosine=True)
+    short = Trainer(task, SMALL, training.replace(epochs=2), runs)
+    short.train()
+    longer = Trainer(task, SMALL, training.replace(epochs=4), runs)
+    longer.restore(short.state())
+    rates: list[float] = []
+    longer.train(lambda epoch: rates.append(float(longer.optimiser.lr)))
+    assert rates == pytest.approx([training.replace(epochs=4).rate(done) for done in (2, 3)])

@@ -94,9 +94,11 @@ def answered(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> list[Point]:
         val, test = (torch.full((len(runs),), value) for value in answer(network, training))
         built = network.build(task, runs=len(runs))
         epochs = torch.ones(len(runs), dtype=torch.int64)
-        return SimpleNamespace(val=val, test=test, best_epoch=epochs, network=built, seconds=1.0, loss_curve=[1.0])
+        return SimpleNamespace(
+            val=val, test=test, best_epoch=epochs, network=built, seconds=1.0, threads=1, loss_curve=[1.0]
+        )
 
-    monkeypatch.setattr(record_module, "fit", instead)
+    monkeypatch.setattr(record_module, "trained", instead)
     return tried
 
 
@@ -217,8 +219,8 @@ def test_bad_arguments_are_refused_before_anything_is_written(tmp_path: Path) ->
     task, runs = problem()
     foreign = small_runs(small_task(13), [0])
     for given, options, message in [
-        (runs, {"workers": 0}, "Expected at least one worker; got 0."),
-        ([], {}, "Expected at least one run; got none."),
+        (runs, {"workers": 0}, "Expected workers as an integer of at least 1; got 0."),
+        ([], {}, "Expected a list of at least one Run; got []."),
         (runs, {"device": "abacus"}, "Expected a device such as cpu or cuda; got 'abacus'."),
         (foreign, {}, "Expected a training mask of"),
     ]:
@@ -232,3 +234,23 @@ def test_the_folder_may_have_any_name(tmp_path: Path, monkeypatch: pytest.Monkey
     answered(monkeypatch, lambda network, training: (0.5, 0.5))
     tuned_in(tmp_path / "a?b%20c#{d} 'é" / "e")
     assert (tmp_path / "a?b%20c#{d} 'é" / "e" / "tuning.json").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"task": 3}, "Expected task as Task; got int"),
+        ({"runs": []}, "Expected a list of at least one Run"),
+        ({"runs": [3]}, r"Expected runs as Run\(seed, split\); got int"),
+        ({"network": None}, "Expected network as NetworkSpec; got NoneType"),
+        ({"grid": {"hidden": [4]}}, "Expected grid as Grid"),
+        ({"workers": "2"}, "Expected workers as an integer of at least 1; got '2'"),
+        ({"on_trial": 3}, "Expected on_trial as a function of a Trial; got 3"),
+    ],
+)
+def test_arguments_that_are_none(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    task, runs = problem()
+    given = {"task": task, "runs": runs, "network": NETWORK, "training": TRAINING, "grid": GRID}
+    with pytest.raises(InputError, match=message):
+        tune(**(given | changes), folder=tmp_path / "tuning")  # type: ignore[arg-type]
+    assert not (tmp_path / "tuning").exists()

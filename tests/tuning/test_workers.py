@@ -15,7 +15,8 @@ import psutil
 import pytest
 
 from neuraltrees.errors import InputError, NeuralTreesError
-from neuraltrees.training import Task, fit
+from neuraltrees.training import Task
+from neuraltrees.training.fitting import trained as train
 from neuraltrees.tuning import record as record_module
 from neuraltrees.tuning.grid import Grid, Point
 from neuraltrees.tuning.trials import Trial, Tuned
@@ -37,9 +38,9 @@ def test_an_error_in_a_trial_is_one_line_and_finished_trials_stay(
         calls += 1
         if calls == 4:
             raise RuntimeError("out of\nmemory")
-        return fit(*arguments)
+        return train(*arguments)
 
-    monkeypatch.setattr(record_module, "fit", failing)
+    monkeypatch.setattr(record_module, "trained", failing)
     with pytest.raises(NeuralTreesError) as error:
         tuned_in(tmp_path)
     assert str(error.value) == (
@@ -78,7 +79,7 @@ def test_two_workers_of_which_one_dies(tmp_path: Path, unbroken: Tuned) -> None:
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from neuraltrees.training import fit
+from neuraltrees.training.fitting import trained
 from neuraltrees.tuning import record
 from tests.tuning.searches import tuned_in
 
@@ -88,9 +89,9 @@ def hanging(task, network, *arguments):
     if network.layers == 2:
         (folder / f"busy {os.getpid()}").touch()
         time.sleep(600)
-    return fit(task, network, *arguments)
+    return trained(task, network, *arguments)
 
-record.fit = hanging
+record.trained = hanging
 if __name__ == "__main__":
     tuned_in(folder, workers=2, on_trial=lambda trial: print("done", flush=True))
 """
@@ -126,9 +127,9 @@ def test_a_tuning_that_was_killed_goes_on(tmp_path: Path, unbroken: Tuned, monke
     def counted(*arguments: Any) -> Any:
         nonlocal trained
         trained += 1
-        return fit(*arguments)
+        return train(*arguments)
 
-    monkeypatch.setattr(record_module, "fit", counted)
+    monkeypatch.setattr(record_module, "trained", counted)
     assert tuned_in(folder) == unbroken
     assert trained == SIZE - 1 - 4
 

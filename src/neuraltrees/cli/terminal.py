@@ -18,14 +18,25 @@ from neuraltrees.decomposition.decompose import ProgressCallback
 output = Console()
 errors = Console(stderr=True)
 
+QUIET = 30.0  # seconds of silence after which a log gets a line
+
 Value = str | int | float | bool | list[int] | None
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A spinner with the elapsed time, removed at the end."""
+    """A spinner with the elapsed time, removed at the end; in a log a line, if it takes long."""
+    if not errors.is_terminal:
+        told = threading.Timer(QUIET, lambda: errors.print(f"{what} …", highlight=False, markup=False))
+        told.daemon = True
+        told.start()
+        try:
+            yield
+        finally:
+            told.cancel()
+        return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with Progress(*columns, console=errors, transient=True) as progress:
         progress.add_task(what, total=None)
         yield
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shlex
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from neuraltrees.cli.options import DataRoot
-from neuraltrees.cli.terminal import errors, output, working
+from neuraltrees.cli.terminal import QUIET, errors, output, working
 from neuraltrees.errors import InputError, MissingExtraError
-from neuraltrees.files import make_folder, write_whole
+from neuraltrees.files import locked_folder, write_whole
 
 if TYPE_CHECKING:
     from neuraltrees.objectives import Metric
@@ -37,7 +39,7 @@ def tune_command(
     dataset: Annotated[
         str | None, typer.Option(help="Name of a dataset, or your own MODULE:FUNCTION.", show_default=False)
     ] = None,
-    model: Annotated[str | None, typer.Option(help="neural-tree or gnn.", show_default=False)] = None,
+    model: Annotated[str | None, typer.Option(help="neural-tree, gnn or mlp.", show_default=False)] = None,
     conv: Annotated[
         str | None, typer.Option(help="gcn, sage, gat, gin, or your own MODULE:NAME.", show_default=False)
     ] = None,
@@ -93,21 +95,38 @@ def tune_command(
         if values
     }
     given |= dict(_named_values(text) for text in vary or [])
+    overrides = {"dataset": dataset, "model": model, "conv": conv, "runs": runs, "seed": seed, "epochs": epochs}
+    overrides |= {"device": device, "data_root": None if data_root is None else str(data_root)}
+    _check_folder(out, resume)
+    settings, grid = _settings(out, config, overrides, given, resume)
+    with locked_folder(out):
+        _check_folder(out, resume)  # another process may have been quicker
+        _tune(settings, grid, out, workers)
+
+
+def _check_folder(out: Path, resume: bool) -> None:
+    """Raises `InputError` for a folder of other results, one with trials, or with --resume one without a tuning."""
+    if (out / "checkpoint.safetensors").exists():
+        raise InputError(f"Expected a folder without a training; got {out}, which has one. Choose another --out.")
+    if resume and not (out / "config.yaml").exists():
+        raise InputError(
+            f"Expected a folder with a tuning to continue; got {out}, which has none. "
+            f"Check --out, or leave out --resume to start a new one."
+        )
     if not resume and (out / "tuning.json").exists():
         raise InputError(
             f"Expected a folder without trials; got {out}, which has some. Add --resume to run the missing ones, "
             f"or choose another --out."
         )
-    overrides = {"dataset": dataset, "model": model, "conv": conv, "runs": runs, "seed": seed, "epochs": epochs}
-    overrides |= {"device": device, "data_root": None if data_root is None else str(data_root)}
-    settings, grid = _settings(out, config, overrides, given, resume)
+
+
+def _tune(settings: TrainConfig, grid: Grid, out: Path, workers: int) -> None:
     with working("loading"):
         from neuraltrees.training.problem import load_problem
         from neuraltrees.tuning.grid import PAPER_STAGES
         from neuraltrees.tuning.tune import has_trials, tune
 
         problem = load_problem(settings)
-    make_folder(out)
     if not has_trials(out):
         _write_config(settings, out / "config.yaml")
     total = sum(grid.stage(names, {}).size for names in grid.stages(PAPER_STAGES))
@@ -175,14 +194,20 @@ def _progress(total: int, metric: Metric) -> Iterator[OnTrial]:
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         bar = progress.add_task("", total=total, stage=1, best="")
         best: Trial | None = None
+        done, last = 0, time.monotonic()
 
         def on_trial(trial: Trial) -> None:
-            nonlocal best
-            sign = 1 if metric.higher_is_better else -1
-            if best is None or sign * trial.val_mean > sign * best.val_mean:
+            nonlocal best, done, last
+            sign, done = 1 if metric.higher_is_better else -1, done + 1
+            finite = math.isfinite(trial.val_mean)  # that of a training that diverged is not
+            if finite and (best is None or sign * trial.val_mean > sign * best.val_mean):
                 best = trial
-            shown = f"best {metric.show(best.val_mean)}: {best.point}"
+            shown = "" if best is None else f"best {metric.show(best.val_mean)}: {best.point}"
             progress.update(bar, advance=1, stage=trial.stage, best=shown)
+            if not errors.is_terminal and time.monotonic() - last >= QUIET:
+                last = time.monotonic()
+                line = f"stage {trial.stage}  trial {done}/{total}  {shown}"
+                errors.print(line, highlight=False, markup=False, soft_wrap=True)
 
         yield on_trial
 
@@ -207,7 +232,7 @@ def _show(tuned: Tuned, metric: Metric, settings: TrainConfig, out: Path, figure
     from neuraltrees.tuning.grid import shown
 
     best = tuned.best
-    network = f"{settings.model} + {settings.conv} on {settings.dataset}"
+    network = f"{settings.network.name} on {settings.dataset}"
     title = f"{network}: validation {metric.name} {_mean(best, metric)}"
     short = {"layers": "rounds", "weight_decay": "decay"}
     table = Table(box=None, pad_edge=False)

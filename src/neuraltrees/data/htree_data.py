@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
+from neuraltrees.checks import check_data
 from neuraltrees.data.tree_check import check_fit
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
@@ -93,8 +94,7 @@ class HTreeData(Data):  # type: ignore[misc]
     @classmethod
     def _check_rules(cls, data: Any) -> None:
         """Raises `InputError` for data with batching rules that this class does not have."""
-        if not isinstance(data, Data):
-            raise InputError(f"Expected a torch_geometric.data.Data; got {type(data).__name__}.")
+        check_data(data)
         for kind in type(data).__mro__:
             if kind not in cls.__mro__ and not vars(kind).keys().isdisjoint(("__inc__", "__cat_dim__")):
                 raise InputError(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from neuraltrees.checks import check_data
 from neuraltrees.errors import InputError
 
 
@@ -49,6 +50,7 @@ class Scaling:
 
     def apply(self, graph: Data) -> Data:
         """A copy of the graph with scaled features; the rest is shared."""
+        check_data(graph)
         x = graph.x
         if self.logarithm or self.mean is not None or self.squares:
             if x.layout != torch.strided:

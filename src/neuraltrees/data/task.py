@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.data.data import BaseData
 
-from neuraltrees.checks import check_at_least
+from neuraltrees.checks import check_at_least, check_data
 from neuraltrees.data.features import check_features, edge_features, node_features
 from neuraltrees.data.htree_data import HTreeData
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
@@ -71,6 +72,8 @@ class Task:
         values = (listed(graphs), objective, max_treewidth, seed, scaling, splitter, features, edge_features)
         for name, value in zip(self.__match_args__, values, strict=True):
             object.__setattr__(self, name, value)
+        if not isinstance(scaling, Scaling):
+            raise InputError(f"Expected scaling as Scaling(...); got {scaling!r}. To scale: Task(...).scaled().")
         if splitter is not None and not callable(splitter):
             raise InputError(f"Expected splitter as a function of a seed; got {splitter!r}.")
         if max_treewidth is not None:
@@ -238,6 +241,7 @@ class Task:
 
 def check_graph(graph: Data, features: Features, edge_features: int | Categories | None, types: Sequence[str]) -> None:
     """Raises `InputError` unless a graph has finite features of the right form, valid edges and node types."""
+    check_data(graph)
     for name in ("x", "edge_index", "node_type"):
         value = graph.get(name)
         if value is not None and not isinstance(value, Tensor):
@@ -273,17 +277,13 @@ def _check_edges(edge_index: Tensor | None, num_nodes: int) -> None:
 
 def listed(graphs: Iterable[Data]) -> list[Data]:
     """The graphs as a list; `InputError` for what is none."""
-    if isinstance(graphs, Data) or not isinstance(graphs, Iterable):
+    if isinstance(graphs, BaseData) or not isinstance(graphs, Iterable):
         raise InputError(
             f"Expected a list of graphs; got {type(graphs).__name__}. Put a single one in brackets: [graph]."
         )
     found = list(graphs)
-    wrong = next((graph for graph in found if not isinstance(graph, Data)), None)
-    if wrong is not None:
-        raise InputError(
-            f"Expected graphs as torch_geometric.data.Data; got {type(wrong).__name__}. "
-            f"A NetworkX graph becomes one by torch_geometric.utils.from_networkx, HeteroData by its to_homogeneous()."
-        )
+    for graph in found:
+        check_data(graph)
     return found
 
 

@@ -22,9 +22,9 @@ from neuraltrees.experiments.own_features import from_own_features
 from neuraltrees.experiments.report import DemoReport, Trained
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
+from neuraltrees.training.fitting import trained
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import fit
+from neuraltrees.training.spec import PAPER_MODELS, ConvName, NetworkSpec, TrainingSpec
 
 NAMES = {"neural-tree": "neural tree", "gnn": "GNN"}
 
@@ -98,7 +98,7 @@ def _specs(hidden: int) -> list[NetworkSpec]:
     """Both networks for every convolution; GAT has two heads of half the size, so that all cost about the same."""
     specs = []
     for conv in get_args(ConvName):
-        for model in get_args(ModelName):
+        for model in PAPER_MODELS:
             size = hidden // 2 if conv == "gat" else hidden
             specs.append(NetworkSpec(model=model, conv=conv, hidden=size, layers=4, heads=2, dropout=0.1))
     return specs
@@ -107,8 +107,8 @@ def _specs(hidden: int) -> list[NetworkSpec]:
 def _train(task: Task, spec: NetworkSpec, epochs: int, runs: Sequence[Run]) -> tuple[Trained, Tensor]:
     decay_every = max(1, epochs * 2 // 5)
     training = TrainingSpec(epochs=epochs, lr=0.01, weight_decay=1e-4, decay_every=decay_every, every_class=False)
-    fitted = fit(task, spec, training, runs)
-    trained = Trained(
+    fitted = trained(task, spec, training, runs)
+    summary = Trained(
         network=NAMES[spec.model],
         conv=spec.conv,
         test=tuple(fitted.test.tolist()),
@@ -117,7 +117,7 @@ def _train(task: Task, spec: NetworkSpec, epochs: int, runs: Sequence[Run]) -> t
         val_curve=tuple(fitted.val_curve.mean(1).tolist()),
         seconds=fitted.seconds,
     )
-    return trained, fitted.answers().argmax(-1)
+    return summary, fitted.answers().argmax(-1)
 
 
 def _mean_accuracy(scores: Tensor, y: Tensor, runs: Sequence[Run]) -> float:

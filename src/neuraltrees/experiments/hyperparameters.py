@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
 
 from neuraltrees.experiments.cells import DEFAULTS, Cell, Log, search_cells
 from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.page import Block, Figure, Table
 from neuraltrees.plots.tuning import tune_figure
-from neuraltrees.training.spec import ModelName
+from neuraltrees.training.spec import PAPER_MODELS
 from neuraltrees.tuning.grid import PAPER_GRID, PAPER_STAGES, Grid, Point
 from neuraltrees.tuning.search import finished_search
 from neuraltrees.tuning.store import Results, open_store
@@ -26,7 +25,7 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
     common = {"dataset": "stanford3dsg", "conv": "gcn"} | scale.choose((3, 1), (1000, 6))
     grid = SMALL_GRID if scale.quick else PAPER_GRID
     with open_store(path, "hyperparameters", {"grid": dict(grid)}, DEFAULTS) as store:
-        for model in get_args(ModelName):
+        for model in PAPER_MODELS:
             cell = Cell.of({"model": model}, model=model, **common)
             search_cells(cell, grid, PAPER_STAGES, store, scale.device, scale.workers, log)
     return store.results

@@ -14,11 +14,12 @@ from neuraltrees.data.splits import Split
 from neuraltrees.data.task import Task
 from neuraltrees.experiments.marginal_problems import MarginalProblem, Samples, total_variation
 from neuraltrees.objectives import Metric, Objective, Prediction, ValuePrediction, register_objective
+from neuraltrees.training.fitting import trained
 from neuraltrees.training.runs import Fitted, Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import fit
 
 BATCH = 32  # training graphs per step, each with its own potentials
+STEPS = 8  # at least so many per epoch, after which all graphs are evaluated
 
 
 def observe_total_variation(answers: Tensor, y: Tensor) -> Tensor:
@@ -80,6 +81,8 @@ def learn_marginals(
 ) -> Fitted:
     """Trains one network on the potentials of some graphs; every tenth sample is for validation.
 
+    An epoch passes over few samples several times, so that not every step is followed by an evaluation of all.
+
     Args:
         problem, train: graphs and potentials to train on.
         other, test: graphs and potentials to test on.
@@ -88,13 +91,21 @@ def learn_marginals(
         seed: seed of the weights.
         device: cpu or cuda.
     """
-    trained, tested = _graphs(problem, train), _graphs(other, test)
-    number = torch.arange(len(trained) + len(tested))
-    is_test, is_val = number >= len(trained), (number % 10 == 9) & (number < len(trained))
-    task = Task([*trained, *tested], Distribution(problem.states))
+    seen, tested = _graphs(problem, train), _graphs(other, test)
+    is_val = torch.arange(len(seen)) % 10 == 9
+    batches = max(1, int((~is_val).sum()) // BATCH)
+    passes = math.ceil(STEPS / batches)
+    if passes > 1:
+        # Copies stand side by side, before all else, so that every batch gets one of each.
+        seen, is_val = [seen[i] for i in is_val.int().argsort(stable=True).tolist()], is_val.sort(stable=True).values
+    again = torch.where(is_val, 1, passes)
+    listed = [graph for graph, times in zip(seen, again.tolist(), strict=True) for _ in range(times)]
+    is_val = torch.cat([is_val.repeat_interleave(again), torch.zeros(len(tested), dtype=torch.bool)])
+    is_test = torch.arange(len(is_val)) >= len(listed)
+    task = Task([*listed, *tested], Distribution(problem.states))
     sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
     masks = (mask.repeat_interleave(sizes) for mask in (~is_test & ~is_val, is_val, is_test))
-    batches = max(1, int((~is_test & ~is_val).sum()) // BATCH)
+    batches *= passes
     training = TrainingSpec(
         epochs=math.ceil(steps / batches),
         lr=0.005,
@@ -104,7 +115,7 @@ def learn_marginals(
         cosine=True,
         clip=1.0,
     )
-    return fit(task, network, training, [Run(seed, Split(*masks))], device)
+    return trained(task, network, training, [Run(seed, Split(*masks))], device)
 
 
 def baseline_errors(samples: Samples) -> dict[str, float]:

@@ -32,9 +32,9 @@ from neuraltrees.movable import moved
 from neuraltrees.nn import CRFHead
 from neuraltrees.objectives import Calibration
 from neuraltrees.training.batches import feature_columns, joined_graphs
+from neuraltrees.training.fitting import fit
 from neuraltrees.training.runs import Fitted, Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import fit
 from neuraltrees.tuning.record import machine
 from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, open_store
 
@@ -168,8 +168,7 @@ def head_alone(protocol: Protocol, scenes: int, nodes: int) -> tuple[NetworkSpec
     batches = max(1, scenes // protocol.per_step)
     epochs = math.ceil(protocol.steps / batches)
     network = NetworkSpec(
-        model="gnn",
-        schedule="neuraltrees.nn.schedule:NoRounds",
+        model="none",
         dropout=0.0,
         head="crf",
         crf_learning="likelihood",

@@ -24,7 +24,7 @@ from neuraltrees.htree import build_htree
 from neuraltrees.plots.style import LOOKS, MORE, panels, plain_numbers, save_both
 from neuraltrees.training.config import TrainConfig, preset
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import ConvName, ModelName
+from neuraltrees.training.spec import PAPER_MODELS, ConvName
 from neuraltrees.training.trainer import Trainer
 from neuraltrees.tuning.record import machine
 from neuraltrees.tuning.store import Record, Results, open_store
@@ -49,7 +49,7 @@ def measure_training(scale: Scale, path: Path, log: Log) -> Results:
     run = Run(0, random_node_split(task.num_nodes))
     epochs = 3 if scale.quick else 12
     with open_store(path, "train-time") as store:
-        for conv, model in product(get_args(ConvName), get_args(ModelName)):
+        for conv, model in product(get_args(ConvName), PAPER_MODELS):
             config = TrainConfig(dataset="stanford3dsg", model=model, conv=conv, **preset("stanford3dsg", model, conv))
             trainer = Trainer(task, config.network, config.training, [run], scale.device)
             # On a GPU every batch is run once, then captured as a CUDA graph; from then on it is replayed.
@@ -60,7 +60,7 @@ def measure_training(scale: Scale, path: Path, log: Log) -> Results:
                 trainer.evaluate()
             whole = min(_seconds(partial(trainer.run_epoch, next(numbers)), scale.device) for _ in range(epochs))
             test = min(_seconds(trainer.evaluate, scale.device) for _ in range(epochs))
-            values = {"train": whole - test, "test": test, **machine(scale.device)}
+            values = {"train": whole - test, "test": test, **machine(scale.device, trainer.threads)}
             store.add({"device": values["device"], "conv": conv, "model": model}, values)
             log(f"{conv}, {model}: {1000 * (whole - test):.1f} ms per training epoch, {1000 * test:.1f} ms per test")
     return store.results

@@ -1,4 +1,4 @@
-"""Networks: convolutions, encoders, schedules and heads; the neural tree and the GNN baseline."""
+"""Networks: convolutions, encoders, schedules and heads; the neural tree and its baselines, GNN and MLP."""
 
 from neuraltrees.nn.conv import Convolution as Convolution
 from neuraltrees.nn.conv import ConvOptions as ConvOptions
@@ -15,10 +15,12 @@ from neuraltrees.nn.head import NodeHead as NodeHead
 from neuraltrees.nn.head import Places as Places
 from neuraltrees.nn.messages import Messages as Messages
 from neuraltrees.nn.models import GNN as GNN
+from neuraltrees.nn.models import MLP as MLP
 from neuraltrees.nn.models import NeuralTree as NeuralTree
 from neuraltrees.nn.network import Network as Network
 from neuraltrees.nn.plan import Plan as Plan
 from neuraltrees.nn.schedule import Body as Body
+from neuraltrees.nn.schedule import FeatureLayers as FeatureLayers
 from neuraltrees.nn.schedule import GraphRounds as GraphRounds
 from neuraltrees.nn.schedule import NoRounds as NoRounds
 from neuraltrees.nn.schedule import Schedule as Schedule

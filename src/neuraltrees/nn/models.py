@@ -1,16 +1,17 @@
-"""The neural tree, and the same network on the graph itself."""
+"""The neural tree, the same network on the graph itself, and one of features alone."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.head import Places
 from neuraltrees.nn.network import Network
 from neuraltrees.nn.plan import Plan
-from neuraltrees.nn.schedule import GraphRounds, TreeRounds
+from neuraltrees.nn.schedule import FeatureLayers, GraphRounds, TreeRounds
 
 
 class NeuralTree(Network):
@@ -70,7 +71,7 @@ class NeuralTree(Network):
         """
         if isinstance(edge_index, Plan):
             return self.answers(x, edge_index, edge_attr)
-        rounds = self.schedule.trace(edge_index, kappa, edge_type, x.shape[0])
+        rounds = self._traced_rounds(x, edge_index, kappa, edge_type)
         return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
 
 
@@ -103,7 +104,44 @@ class GNN(Network):
         """
         if isinstance(edge_index, Plan):
             return self.answers(x, edge_index, edge_attr)
-        rounds = self.schedule.trace(edge_index, None, None, x.shape[0])
+        rounds = self._traced_rounds(x, edge_index)
+        return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
+
+
+class MLP(Network):
+    """The baseline of features alone: as many linear layers as a network has rounds, and no messages.
+
+    It has the options of the other networks but for those of messages: `conv`, `heads`, `relations` and `merge` play no
+    part, and it reads no edge features.
+
+    >>> import torch
+    >>> model = MLP(in_channels=6, hidden_channels=8, out_channels=4, num_layers=2)
+    >>> model(torch.randn(3, 6)).shape
+    torch.Size([3, 4])
+    """
+
+    default_layers = 3
+    default_schedule = FeatureLayers
+    has_relations = False
+
+    def forward(
+        self,
+        x: Tensor | SparseMap,
+        edge_index: Tensor | Plan | None = None,
+        node_type: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        num_graphs: int | None = None,
+    ) -> Tensor:
+        """The answers: per node, or per graph with such a head; see `NeuralTree.forward`. Edges do not matter.
+
+        Shapes: x :math:`(n, F)` or :math:`(n, R, F)`, node_type and batch :math:`(n)` → :math:`(n, C)` or
+        :math:`(n, R, C)`; :math:`(G, C)` or :math:`(G, R, C)` per graph
+        """
+        if isinstance(edge_index, Plan):
+            return self.answers(x, edge_index, edge_attr)
+        edges = torch.zeros(2, 0, dtype=torch.int64) if edge_index is None else edge_index
+        rounds = self._traced_rounds(x, edges)
         return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
 
 

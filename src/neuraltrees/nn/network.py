@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from neuraltrees.checks import check_data
 from neuraltrees.errors import InputError
 from neuraltrees.movable import moved
 from neuraltrees.nn.conv import ConvName, find_conv
@@ -136,7 +137,9 @@ class Network(nn.Module):
         given = (edge_attr,) if self.head.reads_edges else ()
         return self.head.loss(h, lesson.places, *given)
 
-    def states(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    def states(
+        self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         """What the head reads: states of nodes, and features of edges."""
         self._check_input(x, plan)
         if edge_attr is not None:
@@ -149,6 +152,15 @@ class Network(nn.Module):
         if self.drop is not None:
             h = self.drop(self.schedule.activation(h))
         return h, edge_attr
+
+    def _traced_rounds(self, x: Any, edge_index: Any, kappa: Any = None, edge_type: Any = None) -> Any:
+        """What the schedule makes of plain tensors."""
+        if not isinstance(x, Tensor | SparseMap) or not isinstance(edge_index, Tensor):
+            raise InputError(
+                f"Expected x and edge_index as tensors, or a plan; got {type(x).__name__} and "
+                f"{type(edge_index).__name__}. Call model(data.x, model.plan(data)), or model(data.x, data.edge_index)."
+            )
+        return self.schedule.trace(edge_index, kappa, edge_type, x.shape[0])
 
     def _check_input(self, x: Tensor | SparseMap, plan: Plan) -> None:
         if not isinstance(x, Tensor | SparseMap):
@@ -227,10 +239,7 @@ class Network(nn.Module):
         return self._planned(data, None)
 
     def _check_data(self, data: Any) -> None:
-        if not isinstance(data, Data):
-            raise InputError(
-                f"Expected a graph or a batch of graphs as torch_geometric.data.Data; got {type(data).__name__}."
-            )
+        check_data(data)
         if not isinstance(data.edge_index, Tensor):
             raise InputError(f"Expected data with an edge_index; got {type(data.edge_index).__name__}.")
 

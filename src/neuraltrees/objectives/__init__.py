@@ -2,6 +2,7 @@
 
 from neuraltrees.objectives.calibration import Calibration as Calibration
 from neuraltrees.objectives.classification import Classification as Classification
+from neuraltrees.objectives.confusion import Confusion as Confusion
 from neuraltrees.objectives.metric import Metric as Metric
 from neuraltrees.objectives.multilabel import MultiLabel as MultiLabel
 from neuraltrees.objectives.objective import Objective as Objective

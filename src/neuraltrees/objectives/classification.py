@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
 from neuraltrees.objectives.classification_metrics import ACCURACY, macro_f1
+from neuraltrees.objectives.confusion import Confusion
 from neuraltrees.objectives.metric import Metric
 from neuraltrees.objectives.objective import (
     Level,
@@ -60,12 +61,27 @@ class Classification(Objective):
         known = {"accuracy": ACCURACY, "macro-f1": macro_f1(self.width, len(self.labels))}
         found = find_metric(metric, known)
         # Labels are numbered through all node types; of these numbers only F1 needs to know.
-        several = len(self.labels) > 1 and found.name != "macro-f1"
-        super().__init__(level, _of_own_type(found, self.width) if several else found)
+        self._metrics = {
+            name: _of_own_type(each, self.width) if len(self.labels) > 1 and name != "macro-f1" else each
+            for name, each in (known | {found.name: found}).items()
+        }
+        super().__init__(level, self._metrics[found.name])
         if level == "graph" and len(self.labels) > 1:
             raise InputError(f"Expected the labels of graphs; got those of {len(self.labels)} node types.")
         self.class_weights = None if class_weights is None else _weights(class_weights, self.labels, self.width)
         self.own_loss = check_loss(loss)
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        return self._metrics
+
+    def confusions(self, answers: Tensor, y: Tensor) -> tuple[Confusion, ...]:
+        kinds, found = y // self.width, list[Confusion]()
+        for kind, (name, labels) in enumerate(self.labels.items()):
+            mine = kinds == kind
+            predicted = answers[mine, : len(labels)].argmax(-1)
+            found.append(Confusion.of(name, tuple(labels), self._label(y[mine]), predicted))
+        return tuple(found)
 
     @property
     def out_channels(self) -> Mapping[str, int]:

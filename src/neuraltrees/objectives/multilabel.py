@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -57,6 +57,10 @@ class MultiLabel(Objective):
     ) -> None:
         super().__init__(level, find_metric(metric, METRICS))
         self.labels, self.own_loss = named("label", labels), check_loss(loss)
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        return METRICS | {self.metric.name: self.metric}
 
     @property
     def out_channels(self) -> int:

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
+from neuraltrees.objectives.confusion import Confusion
 from neuraltrees.objectives.metric import Metric
 from neuraltrees.objectives.prediction import Prediction
 
@@ -36,6 +37,18 @@ class Objective:
         if not isinstance(level, str) or level not in get_args(Level):
             raise InputError(f"Expected level out of {', '.join(get_args(Level))}; got {level!r}.")
         self.level, self.metric = level, metric
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """All metrics that a report shows, by name."""
+        return {self.metric.name: self.metric}
+
+    def confusions(self, answers: Tensor, y: Tensor) -> tuple[Confusion, ...]:
+        """The confusion matrix of each node type, or of graphs; empty where labels are no classes.
+
+        Shapes: answers :math:`(items, C)`, y :math:`(items, ...)`, with labels alone
+        """
+        return ()
 
     @property
     def out_channels(self) -> int | Mapping[str, int]:

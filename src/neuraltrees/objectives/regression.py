@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -64,6 +64,10 @@ class Regression(Objective):
         super().__init__(level, find_metric(metric, METRICS))
         self.names = named("target", targets)
         self.own_loss: Loss = check_loss(loss) or (squared_error if self.metric.name == "rmse" else absolute_error)
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        return METRICS | {self.metric.name: self.metric}
 
     @property
     def out_channels(self) -> int:

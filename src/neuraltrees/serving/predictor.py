@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from neuraltrees.checks import check_at_least
+from neuraltrees.checks import check_at_least, count_threads
 from neuraltrees.data.task import check_graph, listed, type_of, with_trees
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
@@ -21,6 +21,7 @@ from neuraltrees.objectives import Prediction
 from neuraltrees.training.batches import edge_columns, feature_columns, joined_graphs
 from neuraltrees.training.bundle import Bundle
 from neuraltrees.training.device import check_device
+from neuraltrees.training.threads import computing_with, threads_for
 
 PLANS = 32  # that are kept
 
@@ -31,6 +32,7 @@ class Predictor:
     Args:
         bundle: the trained network.
         device: where to compute.
+        threads: CPU threads to compute with; by default one for small graphs, see `Trainer`.
 
     >>> from neuraltrees.training import NetworkSpec, Run, Task, TrainingSpec, fit
     >>> graph = Data(x=torch.eye(10), y=torch.arange(10) % 2, edge_index=torch.tensor([[0, 1], [1, 2]]))
@@ -40,20 +42,27 @@ class Predictor:
     True
     """
 
-    def __init__(self, bundle: Bundle, device: torch.device | str = "cpu") -> None:
+    def __init__(self, bundle: Bundle, device: torch.device | str = "cpu", threads: int | None = None) -> None:
         if not isinstance(bundle, Bundle):
             raise InputError(
                 f"Expected a Bundle; got {type(bundle).__name__}. Use Predictor.load(path), or Bundle.of(fitted)."
             )
         self._lock = Lock()
+        self.threads = None if threads is None else count_threads(threads)
         self.bundle, self.device = bundle, check_device(device)
         self.network = bundle.build().to(self.device)
         self._plans: OrderedDict[str, Plan] = OrderedDict()
 
     @classmethod
-    def load(cls, path: PathLike, device: torch.device | str = "cpu", allow: Sequence[str] = ()) -> Predictor:
+    def load(
+        cls,
+        path: PathLike,
+        device: torch.device | str = "cpu",
+        allow: Sequence[str] = (),
+        threads: int | None = None,
+    ) -> Predictor:
         """The predictor of a file that `Bundle.save` or `neuraltrees train` wrote; see `Bundle.load`."""
-        return cls(Bundle.load(path, allow), device)
+        return cls(Bundle.load(path, allow), device, threads)
 
     @torch.no_grad()
     def predict(self, graphs: Iterable[Data], known: Sequence[Tensor] | None = None) -> list[Tensor]:
@@ -74,7 +83,9 @@ class Predictor:
             return []
         like = next(self.network.parameters())
         edges = edge_columns(scaled, like) if self.network.reads_edges else None
-        answers = self.network(feature_columns(scaled, like), self._plan(scaled, known), edge_attr=edges)
+        plan = self._plan(scaled, known)
+        with computing_with(self.threads or threads_for(self.network, plan)):
+            answers = self.network(feature_columns(scaled, like), plan, edge_attr=edges)
         predicted = self.bundle.objective.predict(answers.squeeze(1)).cpu()
         per_node = self.bundle.objective.level == "node"
         return list(predicted.split_with_sizes([graph.num_nodes if per_node else 1 for graph in scaled]))

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from neuraltrees.training.bundle import Bundle as Bundle
     from neuraltrees.training.config import TrainConfig as TrainConfig
     from neuraltrees.training.config import load_config as load_config
+    from neuraltrees.training.fitting import fit as fit
     from neuraltrees.training.problem import Problem as Problem
     from neuraltrees.training.problem import load_problem as load_problem
     from neuraltrees.training.runs import Epoch as Epoch
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from neuraltrees.training.spec import NetworkSpec as NetworkSpec
     from neuraltrees.training.spec import TrainingSpec as TrainingSpec
     from neuraltrees.training.trainer import Trainer as Trainer
-    from neuraltrees.training.trainer import fit as fit
 
 # The configuration is read before torch is, so that a command explains itself at once.
 _LAZY = {
@@ -33,7 +33,7 @@ _LAZY = {
     "TrainConfig": "neuraltrees.training.config",
     "Trainer": "neuraltrees.training.trainer",
     "TrainingSpec": "neuraltrees.training.spec",
-    "fit": "neuraltrees.training.trainer",
+    "fit": "neuraltrees.training.fitting",
     "load_config": "neuraltrees.training.config",
     "load_problem": "neuraltrees.training.problem",
 }

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from neuraltrees.data.features import describe, from_description
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
-from neuraltrees.errors import InputError
+from neuraltrees.errors import DivergedError, InputError
 from neuraltrees.files import PathLike
 from neuraltrees.nn.encoder import Categories, Features
 from neuraltrees.nn.network import Network
@@ -55,15 +55,18 @@ class Bundle:
 
     @classmethod
     def of(cls, fitted: Fitted, run: int | None = None) -> Bundle:
-        """The network of one run; by default that of the best validation metric."""
+        """The network of one run; by default that of the best validation metric. A run that diverged has none."""
         if not isinstance(fitted, Fitted):
             raise InputError(f"Expected what fit returned; got {type(fitted).__name__}.")
         task, metric = fitted.task, fitted.task.objective.metric
-        if run is None:
-            values = fitted.val.nan_to_num(metric.worst)
-            run = int(values.argmax() if metric.higher_is_better else values.argmin())
+        run = fitted.best_run if run is None else run
         if not isinstance(run, int) or not 0 <= run < len(fitted.val):
             raise InputError(f"Expected a run between 0 and {len(fitted.val) - 1}; got {run!r}.")
+        if int(fitted.best_epoch[run]) == 0:
+            raise DivergedError(
+                f"Expected a run with a finite validation metric; run {run} diverged at once. Lower lr, or set clip, "
+                f"in TrainingSpec."
+            )
         facts = {
             "run": run,
             f"validation {metric.name}": float(fitted.val[run]),

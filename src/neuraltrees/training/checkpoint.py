@@ -27,10 +27,12 @@ class Checkpoint:
     Args:
         path: a `.safetensors` file.
         identity: names and values that must be the same for a training to go on.
+        may_change: those of them that may differ after all.
     """
 
     path: Path
     identity: dict[str, object]
+    may_change: Sequence[str] = ()
 
     def save(self, state: dict[str, Tensor]) -> None:
         """Replaces the last state by this one."""
@@ -42,7 +44,8 @@ class Checkpoint:
         theirs = about.get("identity")
         found = theirs if isinstance(theirs, dict) else {}
         ours = json.loads(json.dumps(self.identity))
-        differ = [name for name in ours.keys() | found.keys() if ours.get(name) != found.get(name)]
+        fixed = (ours.keys() | found.keys()).difference(self.may_change)
+        differ = [name for name in fixed if ours.get(name) != found.get(name)]
         if differ:
             name = sorted(differ)[0]
             raise InputError(

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from neuraltrees.checks import check_seed
+from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.data.splits import Split
 from neuraltrees.data.task import Task
-from neuraltrees.errors import InputError
+from neuraltrees.errors import DivergedError, InputError
 from neuraltrees.nn.network import Network
+from neuraltrees.objectives import Confusion
 from neuraltrees.training.batches import Known, divide, make_batches
 from neuraltrees.training.spec import NetworkSpec
+from neuraltrees.training.threads import computing_with, threads_for
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,23 @@ class Epoch:
     best_val: Tensor
 
 
+@dataclass(frozen=True)
+class RunReport:
+    """How good one run is on a part of its split.
+
+    Args:
+        metrics: all metrics of the objective, by name; NaN for a run that diverged at once.
+        confusions: the confusion matrix of each node type, or of graphs, if labels are classes.
+    """
+
+    metrics: dict[str, float]
+    confusions: tuple[Confusion, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"metrics": self.metrics, "classes": [each.as_dict() for each in self.confusions]}
+
+
 @dataclass(frozen=True, repr=False)
 class Fitted:
     """Trained networks: for every run the metrics at its best validation epoch, and the weights it had then.
@@ -61,9 +83,12 @@ class Fitted:
         best_epoch: its number, from 1; 0 with the first weights for a run that diverged at once.
         loss_curve, val_curve, test_curve: mean training loss and metrics of every epoch, NaN once a run had stopped.
         seconds: how long the training took.
+        threads: CPU threads that it used.
+        runs: seed and split of each run.
+        diverged_in: the first epoch whose training loss was not finite; 0 for none.
         known: the labels that every run may read, for a network that reads labels.
 
-    Shapes: val, test and best_epoch :math:`(R)`, curves :math:`(E, R)`
+    Shapes: val, test, best_epoch and diverged_in :math:`(R)`, curves :math:`(E, R)`
     """
 
     task: Task
@@ -76,7 +101,43 @@ class Fitted:
     val_curve: Tensor
     test_curve: Tensor
     seconds: float
+    threads: int = 1
+    runs: Sequence[Run] = ()
+    diverged_in: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
     known: Known | None = None
+
+    @property
+    def best_run(self) -> int:
+        """The run of the best validation metric; `DivergedError` if all diverged at once."""
+        metric, known = self.task.objective.metric, self.best_epoch > 0
+        if not known.any():
+            raise DivergedError(
+                "Expected a run with a finite validation metric; all diverged. Lower lr, or set clip, in TrainingSpec."
+            )
+        values = self.val.nan_to_num(metric.worst)
+        return int(values.argmax() if metric.higher_is_better else values.argmin())
+
+    def report(self, part: Literal["train", "val", "test"] = "test") -> list[RunReport]:
+        """All metrics of every run and, if labels are classes, precision, recall and F1 of each class.
+
+        Args:
+            part: the part of its split that a run is measured on.
+        """
+        if part not in ("train", "val", "test"):
+            raise InputError(f"Expected part out of train, val, test; got {part!r}.")
+        objective, y, answers = self.task.objective, self.task.targets, self.answers()
+        masks = torch.stack([getattr(run.split, part) for run in self.runs], 1) & objective.labelled(y).unsqueeze(1)
+        observed = {name: metric.observe(answers, y) for name, metric in objective.metrics.items()}
+        values = {name: objective.metrics[name].reduce(seen, y, masks.float()) for name, seen in observed.items()}
+        reports = []
+        for run, epoch in enumerate(self.best_epoch.tolist()):
+            if epoch == 0:
+                reports.append(RunReport(dict.fromkeys(values, math.nan)))
+                continue
+            used = masks[:, run]
+            confusions = objective.confusions(answers[used, run], y[used])
+            reports.append(RunReport({name: float(each[run]) for name, each in values.items()}, confusions))
+        return reports
 
     @torch.no_grad()
     def answers(self, batches: int = 8) -> Tensor:
@@ -84,9 +145,11 @@ class Fitted:
 
         Shapes: → :math:`(items, R, C)`
         """
+        check_at_least("batches", batches, 1)
         found: Tensor | None = None
         for batch in make_batches(self.task, self.network.eval(), divide(self.task, batches), self.known):
-            answers = self.network(batch.x, batch.plan, edge_attr=batch.edges)
+            with computing_with(threads_for(self.network, batch.plan)):
+                answers = self.network(batch.x, batch.plan, edge_attr=batch.edges)
             if found is None:
                 found = answers.new_full((self.task.num_items, *answers.shape[1:]), torch.nan)
             found[batch.items] = answers
@@ -96,4 +159,4 @@ class Fitted:
     def __repr__(self) -> str:
         metric = self.task.objective.metric
         shown = f"{metric.name} {metric.show(float(self.test.nanmean()))}"
-        return f"Fitted({self.spec.model} + {self.spec.conv}, {len(self.test)} runs, test {shown})"
+        return f"Fitted({self.spec.name}, {len(self.test)} runs, test {shown})"

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from neuraltrees.data.task import Task
     from neuraltrees.nn.network import Network
 
-ModelName: TypeAlias = Literal["neural-tree", "gnn"]
+ModelName: TypeAlias = Literal["neural-tree", "gnn", "mlp", "none"]
+PAPER_MODELS: tuple[ModelName, ...] = ("neural-tree", "gnn")  # those that the paper compares
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
 HeadName: TypeAlias = Literal["node", "graph", "crf", "none"]
 Pool: TypeAlias = Literal["sum", "mean", "max"]
@@ -40,7 +41,7 @@ class NetworkSpec(Spec):
     neuraltrees.errors.InputError: Expected conv out of gcn, sage, gat, gin or MODULE:NAME; got 'cnn'.
     """
 
-    model: ModelName = option("neural-tree", "Messages on the H-tree, or on the graph itself.")
+    model: ModelName = option("neural-tree", "Messages on the H-tree, on the graph itself, or none (features only).")
     conv: str = option("sage", f"The convolution: {', '.join(get_args(ConvName))}, or MODULE:NAME of your own.")
     hidden: int = option(128, "Size of the states; of one head for GAT.", ge=1)
     layers: int = option(4, "Rounds of messages T.", ge=1)
@@ -79,6 +80,17 @@ class NetworkSpec(Spec):
 
     def _is_free(self, name: str, value: Any) -> bool:
         return name in OWN_PARTS and callable(value)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the network is called: its model, where there are messages its convolution, and a CRF head."""
+        words = (self.model,) if self.model in ("mlp", "none") else (self.model, str(self.conv))
+        return (*words, "crf") if self.head == "crf" else words
+
+    @property
+    def name(self) -> str:
+        """The same as a text, such as `neural-tree + sage`."""
+        return " + ".join(self.words)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -123,7 +135,13 @@ class NetworkSpec(Spec):
 
     def build_for(self, features: Any, edge_features: Any, objective: Any, runs: int | None = None) -> Network:
         """The same, given what a task has."""
-        from neuraltrees.nn import GNN, GraphHead, NeuralTree  # torch takes a second, and a configuration needs none
+        from neuraltrees.nn import (
+            GNN,
+            MLP,
+            GraphHead,
+            NeuralTree,
+            NoRounds,
+        )  # torch takes a second, and a configuration needs none
 
         out = objective.out_channels
         if not isinstance(out, int) and len(out) == 1:
@@ -134,8 +152,12 @@ class NetworkSpec(Spec):
         if head is None and objective.level == "graph":
             head = GraphHead.pooling(self.pool)
         conv: Any = self.conv if self.conv in get_args(ConvName) else find_place(self.conv)
-        kind = NeuralTree if self.model == "neural-tree" else GNN
-        network = kind(
+        kinds: dict[str, type[Network]] = {"neural-tree": NeuralTree, "gnn": GNN, "mlp": MLP, "none": MLP}
+        schedule: Any = None if self.schedule is None else find_place(self.schedule)
+        if self.model == "none" and schedule is None:
+            schedule = NoRounds
+        messages = self.model not in ("mlp", "none")
+        network = kinds[self.model](
             features,
             self.hidden,
             out,
@@ -147,9 +169,9 @@ class NetworkSpec(Spec):
             relations=self.relations and self.model == "neural-tree",
             residual=self.residual,
             runs=runs,
-            edge_channels=edge_features if self.edge_features else None,
+            edge_channels=edge_features if self.edge_features and (messages or self.head == "crf") else None,
             head=head,
-            schedule=None if self.schedule is None else find_place(self.schedule),
+            schedule=schedule,
             merge=self.merge,
         )
         if network.head.level != objective.level:

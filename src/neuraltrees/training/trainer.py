@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.modules.dropout import _DropoutNd
 
+from neuraltrees.checks import count_threads
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.training.batches import GraphBatch, Known, divide, make_batches
@@ -21,34 +22,11 @@ from neuraltrees.training.optimiser import RunOptimiser
 from neuraltrees.training.runs import Epoch, Fitted, Run
 from neuraltrees.training.seeding import build_seeded, build_with
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.threads import computing_with, threads_for
 
 OnEpoch: TypeAlias = Callable[[Epoch], None]
 
 CURVES = ("epoch", "waited", "best_epoch", "best_val", "best_test", "curves")
-
-
-def fit(
-    task: Task,
-    network: NetworkSpec,
-    training: TrainingSpec,
-    runs: Sequence[Run],
-    device: torch.device | str = "cpu",
-    on_epoch: OnEpoch | None = None,
-) -> Fitted:
-    """Trains every run to the end; see `Trainer` for training in steps.
-
-    >>> from torch_geometric.data import Data
-    >>> x = torch.randn(20, 2)
-    >>> pairs = torch.arange(20).view(10, 2).t()
-    >>> task = Task([Data(x=x, y=(x[:, 0] > 0).long(), edge_index=pairs)], {"node": ("left", "right")})
-    >>> runs = [Run(seed, task.split(seed)) for seed in (0, 1)]
-    >>> fitted = fit(task, NetworkSpec(hidden=8, layers=2), TrainingSpec(epochs=3), runs)
-    >>> fitted.test.shape, fitted.loss_curve.shape
-    (torch.Size([2]), torch.Size([3, 2]))
-    """
-    trainer = Trainer(task, network, training, runs, device)
-    trainer.train(on_epoch)
-    return trainer.result()
 
 
 class Trainer:
@@ -66,6 +44,8 @@ class Trainer:
         runs: seed and split of each run.
         device: where to train.
         executor: how the work is carried out; by default steps on a GPU are captured once and replayed.
+        threads: CPU threads to compute with. By default one for small work, where several would only wait for each
+            other, and for large work up to torch's own number, which stays as it is.
     """
 
     def __init__(
@@ -76,10 +56,13 @@ class Trainer:
         runs: Sequence[Run],
         device: torch.device | str = "cpu",
         executor: Executor | None = None,
+        threads: int | None = None,
     ) -> None:
-        _check_arguments(task, network, training, runs, executor)
+        check_arguments(task, network, training, runs, executor)
+        for run in runs:
+            task.check_split(run.split, training.every_class)
         self.task, self.spec, self.objective = task, network, task.objective
-        self.training, self.device, count = training, check_device(device), len(runs)
+        self.training, self.device, self.runs, count = training, check_device(device), tuple(runs), len(runs)
         self.network = build_seeded(network, task, [run.seed for run in runs]).to(self.device)
         own_dropout = any(isinstance(each, _DropoutNd) for each in self.network.modules())
         self.executor = executor or executor_for(self.device, self.network.capturable and not own_dropout)
@@ -90,6 +73,8 @@ class Trainer:
         self.known = self._known_labels(runs) if self.network.reads_labels else None
         self.divisions = [make_batches(task, self.network, share, self.known, learn=True) for share in shares]
         self.batches = self.divisions[0]
+        largest = max(threads_for(self.network, batch.plan) for division in self.divisions for batch in division)
+        self.threads = largest if threads is None else count_threads(threads)
         seeds = torch.tensor([run.seed for run in runs], device=self.device)
         masks = self.network.set_dropout(seeds)
         assert masks is not None
@@ -126,6 +111,7 @@ class Trainer:
 
     def train(self, on_epoch: OnEpoch | None = None) -> None:
         """Runs the epochs that are left and reports each; on a GPU every tenth, as it waits for nothing between."""
+        check_on_epoch(on_epoch)
         rhythm = 1 if self.device.type == "cpu" else 10
         done = first = self.epochs_done
         start, before = time.perf_counter(), self.seconds
@@ -167,6 +153,9 @@ class Trainer:
             val,
             test,
             self.seconds,
+            self.threads,
+            self.runs,
+            self._diverged_in(),
             self.known,
         )
 
@@ -181,8 +170,12 @@ class Trainer:
         return {name: value.detach().to("cpu", copy=True).contiguous() for name, value in state.items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Goes back to a state of the same training."""
-        own = self.state()
+        """Goes back to a state of the same training; its epochs may have been more or fewer than they are now.
+
+        From there it goes on as a training of these epochs does. That is what it would have done without a break,
+        unless the learning rate depends on the number of epochs (`cosine`): the earlier epochs had another one.
+        """
+        own, state = self.state(), self._with_room(state)
         shapes, theirs = ({name: value.shape for name, value in each.items()} for each in (own, state))
         if shapes != theirs:
             wrong = sorted(name for name in shapes.keys() | theirs.keys() if shapes.get(name) != theirs.get(name))
@@ -200,13 +193,28 @@ class Trainer:
             for name, value in self.optimiser.state().items():
                 value.copy_(state[f"adam.{name}"])
 
+    def _with_room(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """A state whose curves have room for the epochs of this training."""
+        if not isinstance(state, dict):
+            raise InputError(f"Expected the state of a training, as state() gives it; got {type(state).__name__}.")
+        if not {"curves", "epoch"} <= state.keys() or state["curves"].dim() != 3:
+            return state
+        done, curves = int(state["epoch"]), state["curves"]
+        if done > self.training.epochs:
+            raise InputError(
+                f"Expected at least the {done} epochs that are done already; got epochs = {self.training.epochs}."
+            )
+        resized = curves.new_full((curves.shape[0], self.training.epochs, curves.shape[2]), torch.nan)
+        resized[:, :done] = curves[:, :done]
+        return state | {"curves": resized}
+
     def run_epoch(self, done: int) -> None:
         """Runs epoch `done`, zero-based."""
         self.optimiser.set_rate(self.training.rate(done))
         # It depends on the epoch alone, so that it is the same for any runs and after a break.
         order = torch.randperm(len(self.batches), generator=torch.Generator().manual_seed(done))
         division = done % len(self.divisions)
-        with tf32_products(self.training.tf32 and self.device.type == "cuda"):
+        with computing_with(self.threads), tf32_products(self.training.tf32 and self.device.type == "cuda"):
             self.network.train()
             for number in order.tolist():
                 lessons = len(self.divisions[division][number].lessons)
@@ -249,11 +257,12 @@ class Trainer:
     def evaluate(self) -> None:
         """Observes the answers of every run to all items, as the metric needs them."""
         self.network.eval()
-        if self.observed is None:
-            # The metric decides the shape, which the captured work below must find ready.
-            seen = self._observed(self.batches[0])
-            self.observed = seen.new_zeros(self.task.num_items, *seen.shape[1:])
-        self.executor("evaluate", self._evaluate)
+        with computing_with(self.threads):
+            if self.observed is None:
+                # The metric decides the shape, which the captured work below must find ready.
+                seen = self._observed(self.batches[0])
+                self.observed = seen.new_zeros(self.task.num_items, *seen.shape[1:])
+            self.executor("evaluate", self._evaluate)
 
     @torch.no_grad()
     def _evaluate(self) -> None:
@@ -305,6 +314,14 @@ class Trainer:
         patience = self.training.patience
         return torch.zeros_like(self.waited, dtype=torch.bool) if patience is None else self.waited >= patience
 
+    def _diverged_in(self) -> Tensor:
+        """The first epoch of every run whose loss was not finite; 0 for none."""
+        done, number = self.epochs_done, torch.arange(1, self.epochs_done + 1).unsqueeze(1)
+        patience = self.training.patience
+        last = torch.full_like(self.best_epoch, done) if patience is None else self.best_epoch + patience
+        broken = ~self.curves[0, :done].isfinite().cpu() & (number <= last.cpu())
+        return torch.where(broken.any(0), broken.int().argmax(0) + 1, 0)
+
     def _weights(self) -> tuple[list[list[Tensor]], list[list[Tensor | None]]]:
         """For every batch the weight of the training items of every run, 1 where it has none; and the runs that have
         none, or None where every run has some.
@@ -318,7 +335,13 @@ class Trainer:
         return weights, idle
 
 
-def _check_arguments(task: Any, network: Any, training: Any, runs: Any, executor: Any) -> None:
+def check_on_epoch(on_epoch: Any) -> None:
+    if on_epoch is not None and not callable(on_epoch):
+        raise InputError(f"Expected on_epoch as a function of an Epoch; got {on_epoch!r}.")
+
+
+def check_arguments(task: Any, network: Any, training: Any, runs: Any, executor: Any = None) -> None:
+    """Raises `InputError` unless all of these are what they should be."""
     kinds = {"task": (task, Task), "network": (network, NetworkSpec), "training": (training, TrainingSpec)}
     if executor is not None:
         kinds["executor"] = (executor, Executor)
@@ -330,7 +353,6 @@ def _check_arguments(task: Any, network: Any, training: Any, runs: Any, executor
     for run in runs:
         if not isinstance(run, Run):
             raise InputError(f"Expected runs as Run(seed, split); got {type(run).__name__}.")
-        task.check_split(run.split, training.every_class)
 
 
 def _masks(run: Run) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 
 from neuraltrees.data.task import Task
+from neuraltrees.training.fitting import trained
 from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import OnEpoch, fit
+from neuraltrees.training.trainer import OnEpoch
 from neuraltrees.tuning.store import Record
 from neuraltrees.version import __version__
 
@@ -24,8 +25,8 @@ def train_record(
     device: torch.device | str = "cpu",
     on_epoch: OnEpoch | None = None,
 ) -> Record:
-    """Trains every run to the end; see `fit`. Metrics are those of the best validation epoch."""
-    fitted = fit(task, network, training, runs, device, on_epoch)
+    """Trains every run to the end; metrics are those of the best validation epoch, NaN for a run that diverged."""
+    fitted = trained(task, network, training, runs, device, on_epoch)
     columns = (fitted.val.tolist(), fitted.test.tolist(), fitted.best_epoch.tolist())
     return {
         "runs": [
@@ -35,14 +36,14 @@ def train_record(
         "parameters": sum(each.numel() for each in fitted.network.parameters()) // len(runs),
         "seconds": round(fitted.seconds, 3),
         "epochs_run": len(fitted.loss_curve),
-        **machine(device),
+        **machine(device, fitted.threads),
     }
 
 
-def machine(device: torch.device | str) -> dict[str, Any]:
-    """The device and the versions that a result was made with."""
+def machine(device: torch.device | str, threads: int | None = None) -> dict[str, Any]:
+    """The device, the number of CPU threads (by default torch's own) and the versions that a result was made with."""
     cuda = torch.device(device).type == "cuda"
-    threads = torch.get_num_threads()
+    threads = threads or torch.get_num_threads()
     cpu = f"CPU ({platform.machine()}, {threads} thread{'s' if threads > 1 else ''})"
     name = torch.cuda.get_device_name(device) if cuda else cpu
     versions = {"neuraltrees": __version__, "torch": torch.__version__, "python": platform.python_version()}

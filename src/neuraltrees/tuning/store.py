@@ -8,10 +8,8 @@ perhaps settings of its own, and any values:
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from neuraltrees.errors import InputError
-from neuraltrees.files import PathLike, make_folder, write_whole
+from neuraltrees.files import PathLike, locked, make_folder, write_whole
 
 Name: TypeAlias = Mapping[str, str | int | float | None]
 Settings: TypeAlias = Mapping[str, Any]
@@ -129,7 +127,7 @@ def open_store(
     """
     path = Path(path)
     make_folder(path.parent)
-    with _locked(path):
+    with locked(path):  # two processes that both do what is missing would do it twice
         here = _plain(subject or {})
         found = Results.read(path) if path.exists() else Results(experiment, subject=here)
         if found.experiment != experiment:
@@ -143,30 +141,6 @@ def open_store(
                 f"{', '.join(differing)}. {REMEDY}"
             )
         yield Store(path, found, defaults or {})
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Two processes that both do what is missing would do it twice. The lock ends with the process that has it."""
-    lock = path.with_name(f".{path.name}.lock")
-    while True:
-        file = lock.open("ab")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            raise InputError(
-                f"Expected {path} not to be in use; another process is writing to it. "
-                f"Wait for it, or choose another folder."
-            ) from None
-        if lock.exists() and os.path.samestat(lock.stat(), os.fstat(file.fileno())):
-            break
-        file.close()  # the one who had it has just removed it
-    try:
-        yield
-    finally:
-        lock.unlink(missing_ok=True)
-        file.close()
 
 
 def in_words(name: Name) -> str:

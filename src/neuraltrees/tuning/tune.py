@@ -10,12 +10,14 @@ from typing import Any
 
 import torch
 
+from neuraltrees.checks import check_at_least
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
 from neuraltrees.training.device import check_device
 from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.trainer import check_arguments
 from neuraltrees.tuning.grid import PAPER_GRID, PAPER_STAGES, Grid, Stages
 from neuraltrees.tuning.search import OnTrial, search
 from neuraltrees.tuning.store import Results, open_store
@@ -58,8 +60,12 @@ def tune(
         device: where to train; all workers share it.
         on_trial: called with every trial, those that the folder already has included.
     """
-    if not runs:
-        raise InputError("Expected at least one run; got none.")
+    check_arguments(task, network, training, runs)
+    check_at_least("workers", workers, 1)
+    if not isinstance(grid, Grid):
+        raise InputError(f"Expected grid as Grid(hidden=(32, 64), ...); got {type(grid).__name__}.")
+    if on_trial is not None and not callable(on_trial):
+        raise InputError(f"Expected on_trial as a function of a Trial; got {on_trial!r}.")
     for run in runs:
         task.check_split(run.split)
     kind, higher_is_better = check_device(device).type, task.objective.metric.higher_is_better

@@ -74,3 +74,29 @@ def test_bad_features() -> None:
         nt.GNN(3, 8, 2, edge_channels=0)
     with pytest.raises(nt.InputError, match="Expected out_channels of at least 1; got 0"):
         nt.GNN(3, 8, 0)
+
+
+@pytest.mark.parametrize("features", [Categories((3, 2)), {"room": 2, "object": Categories((3,))}])
+def test_every_run_may_have_features_of_its_own(features: object) -> None:
+    together = make_encoder(features, 4, runs=3)
+    assert together is not None
+    x, kinds = torch.randint(0, 2, (5, 3, 2)), torch.tensor([1, 0, 1, 1, 0])
+    result = together(x, kinds)
+    assert result.shape == (5, 3, 4)
+    for run in range(3):
+        alone = make_encoder(features, 4)
+        alone.load_state_dict({name: value[run] for name, value in together.state_dict().items()})
+        torch.testing.assert_close(result[:, run], alone(x[:, run], kinds))
+
+
+def test_features_of_another_number_of_runs() -> None:
+    with pytest.raises(nt.InputError, match=r"Expected integers of shape \(n, 1\), or \(n, 3, 1\), .*got shape"):
+        CategoryEncoder(Categories((4,)), 8, runs=3)(torch.zeros(5, 2, 1, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("value", [3, -1])
+def test_a_category_out_of_range_is_not_taken_for_one_of_the_next_column(value: int) -> None:
+    model = nt.GNN(Categories((3, 4)), 8, 2, 2)
+    x = torch.tensor([[0, 1], [value, 0], [2, 3]])
+    with pytest.raises(nt.InputError, match=f"Expected integers between 0 and 2 in column 0; got {value} in row 1"):
+        model(x, EDGES)

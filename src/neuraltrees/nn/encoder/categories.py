@@ -46,10 +46,11 @@ class CategoryEncoder(Encoder):
         width: size of the embeddings.
         runs: number of independent runs.
 
-    Shapes: x :math:`(n, K)`, integers → :math:`(n, *, width)`
+    Shapes: x :math:`(n, K)`, integers, or :math:`(n, R, K)` for other integers in every run → :math:`(n, *, width)`
     """
 
     first: Tensor
+    sizes: Tensor
 
     def __init__(self, categories: Categories, width: int, runs: int | None = None) -> None:
         super().__init__()
@@ -58,6 +59,7 @@ class CategoryEncoder(Encoder):
         self.width, self.categories, self.runs = width, categories, runs
         self.weight = nn.Parameter(torch.empty(*lead, sum(categories.sizes), width))
         self.register_buffer("first", sizes.cumsum(0) - sizes, persistent=False)
+        self.register_buffer("sizes", sizes, persistent=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -65,13 +67,35 @@ class CategoryEncoder(Encoder):
         nn.init.uniform_(self.weight, -bound, bound)
 
     def forward(self, x: Tensor, node_type: Tensor | None = None) -> Tensor:
-        if x.dim() != 2 or x.shape[1] != self.categories.width or x.layout != torch.strided:
+        own_runs = x.dim() == 3 and x.shape[1] == self.runs
+        if (x.dim() != 2 and not own_runs) or x.shape[-1] != self.categories.width or x.layout != torch.strided:
+            more = "" if self.runs is None else f", or (n, {self.runs}, {self.categories.width})"
             raise InputError(
-                f"Expected integers of shape (n, {self.categories.width}), a column for each of the categories; got "
-                f"shape {tuple(x.shape)}."
+                f"Expected integers of shape (n, {self.categories.width}){more}, a column for each of the categories; "
+                f"got shape {tuple(x.shape)}."
             )
+        self._check_range(x)
         index = x.long() + self.first
         if self.runs is None:
             return F.embedding_bag(index, self.weight, mode="sum")
-        table = self.weight.transpose(0, 1).flatten(1)
-        return F.embedding_bag(index, table, mode="sum").view(-1, self.runs, self.width)
+        if own_runs:
+            index = index + torch.arange(self.runs, device=x.device).view(-1, 1) * self.weight.shape[1]
+            found = F.embedding_bag(index.flatten(0, 1), self.weight.flatten(0, 1), mode="sum")
+        else:
+            found = F.embedding_bag(index, self.weight.transpose(0, 1).flatten(1), mode="sum")
+        return found.view(-1, self.runs, self.width)
+
+    def _check_range(self, x: Tensor) -> None:
+        """Raises `InputError` for a value that a column does not have: it would be read as one of another column.
+
+        A GPU is not waited for: what is trained there has been checked by its `Task`.
+        """
+        if x.is_cuda or torch.compiler.is_compiling() or x.numel() == 0:
+            return
+        wrong = (x < 0) | (x >= self.sizes)
+        if bool(wrong.any()):
+            place = tuple(wrong.nonzero()[0].tolist())
+            raise InputError(
+                f"Expected integers between 0 and {int(self.sizes[place[-1]]) - 1} in column {place[-1]}; got "
+                f"{x[place].item():g} in row {place[0]}."
+            )

@@ -14,7 +14,7 @@ class Encoder(nn.Module):
     width: int
 
     def forward(self, x: Tensor, node_type: Tensor | None = None) -> Tensor:
-        """Shapes: x :math:`(n, F)`, node_type :math:`(n)` → :math:`(n, *, width)`"""
+        """Shapes: x :math:`(n, F)` or :math:`(n, R, F)`, node_type :math:`(n)` → :math:`(n, *, width)`"""
         raise NotImplementedError
 
     def reset_parameters(self) -> None:

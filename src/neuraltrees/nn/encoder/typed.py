@@ -46,7 +46,7 @@ class TypedEncoder(Encoder):
         width: size of the states.
         runs: number of independent runs.
 
-    Shapes: x :math:`(n, \\max F)`, node_type :math:`(n)` → :math:`(n, *, width)`
+    Shapes: x :math:`(n, \\max F)` or :math:`(n, R, \\max F)`, node_type :math:`(n)` → :math:`(n, *, width)`
     """
 
     def __init__(self, features: Mapping[str, int | Categories], width: int, runs: int | None = None) -> None:
@@ -68,15 +68,15 @@ class TypedEncoder(Encoder):
                 f"Expected node_type, since there is an encoder each for {', '.join(self.types)}; got none. "
                 f"Pass it to forward."
             )
-        if x.dim() != 2 or x.layout != torch.strided or x.shape[1] < max(self.columns):
+        if x.dim() not in (2, 3) or x.layout != torch.strided or x.shape[-1] < max(self.columns):
             raise InputError(
-                f"Expected dense features of shape (n, {max(self.columns)}), as many as the widest node type has; got "
-                f"shape {tuple(x.shape)}."
+                f"Expected dense features of shape (n, {max(self.columns)}) or (n, runs, {max(self.columns)}), as many "
+                f"as the widest node type has; got shape {tuple(x.shape)}."
             )
         out: Tensor | None = None
         for kind, (encoder, columns) in enumerate(zip(self.encoders, self.columns, strict=True)):
             # Columns of other types may hold anything, which must not become the index of an embedding.
-            mine = torch.where((node_type == kind).unsqueeze(1), x[:, :columns], 0)
+            mine = torch.where((node_type == kind).view(-1, *[1] * (x.dim() - 1)), x[..., :columns], 0)
             states = encoder(mine)
             kinds = node_type.view(-1, *[1] * (states.dim() - 1))
             out = states if out is None else torch.where(kinds == kind, states, out)

@@ -1,5 +1,6 @@
 """Schedules: which states are updated when, along which edges."""
 
+from neuraltrees.nn.schedule.features import FeatureLayers as FeatureLayers
 from neuraltrees.nn.schedule.graph import GraphRounds as GraphRounds
 from neuraltrees.nn.schedule.none import NoRounds as NoRounds
 from neuraltrees.nn.schedule.rounds import Rounds as Rounds

@@ -70,7 +70,7 @@ class Rounds(Schedule):
         if body.edge_channels is not None and not all(conv.reads_edges for conv in self._convs()):
             raise InputError(
                 f"Expected a convolution that reads edge features; got {_name(self.convs[0])}, which does not. Use one "
-                f"whose forward takes edge_attr, or leave edge_channels out."
+                f"whose forward takes edge_attr, or leave edge_channels out (in NetworkSpec: edge_features=False)."
             )
         self.residual = [body.residual and i > 0 and before == after for i, (before, after) in enumerate(sizes)]
         norms = [after for _, after in sizes[:-1]] if self._convs()[0].norm else []

@@ -1,0 +1,68 @@
+"""Confusion matrices, and precision, recall and F1 of every class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """How often items of each class were given each class.
+
+    Args:
+        type: the node type, or "graph".
+        labels: the names of the classes.
+        counts: a row per class of the items, a column per class that they were given.
+
+    Shapes: counts :math:`(C, C)`; precision, recall, f1 and support :math:`(C)`
+
+    >>> found = Confusion.of("node", ("cat", "dog"), torch.tensor([0, 0, 1]), torch.tensor([0, 1, 1]))
+    >>> found.counts.tolist(), found.recall.tolist(), found.precision.tolist(), found.accuracy
+    ([[1, 1], [0, 1]], [0.5, 1.0], [1.0, 0.5], 0.6666666666666666)
+    """
+
+    type: str
+    labels: tuple[str, ...]
+    counts: Tensor
+
+    @classmethod
+    def of(cls, type: str, labels: tuple[str, ...], y: Tensor, predicted: Tensor) -> Confusion:
+        """The matrix of some items.
+
+        Shapes: y and predicted :math:`(n)`
+        """
+        size = len(labels)
+        return cls(type, labels, (y * size + predicted).bincount(minlength=size * size).view(size, size))
+
+    @property
+    def support(self) -> Tensor:
+        """Items of each class."""
+        return self.counts.sum(1)
+
+    @property
+    def precision(self) -> Tensor:
+        """The share of the items given a class that are of it; NaN for a class that none was given."""
+        return self.counts.diagonal().double() / self.counts.sum(0)
+
+    @property
+    def recall(self) -> Tensor:
+        """The share of the items of a class that were given it; NaN for a class without items."""
+        return self.counts.diagonal().double() / self.counts.sum(1)
+
+    @property
+    def f1(self) -> Tensor:
+        """The harmonic mean of precision and recall; NaN for a class that neither occurs nor was given."""
+        return 2 * self.counts.diagonal().double() / (self.counts.sum(0) + self.counts.sum(1))
+
+    @property
+    def accuracy(self) -> float:
+        """The share of items that were given their class."""
+        return float(self.counts.diagonal().sum()) / max(1, int(self.counts.sum()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        scores = {name: getattr(self, name).tolist() for name in ("precision", "recall", "f1", "support")}
+        return {"type": self.type, "labels": list(self.labels), **scores, "confusion": self.counts.tolist()}

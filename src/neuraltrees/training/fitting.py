@@ -1,0 +1,101 @@
+"""A training from its first epoch to its last, with progress, and what to say of runs that diverged."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import torch
+
+from neuraltrees.data.task import Task
+from neuraltrees.errors import DivergedError, DivergenceWarning
+from neuraltrees.training.progress import show_progress, wanted_console
+from neuraltrees.training.runs import Epoch, Fitted, Run
+from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.trainer import OnEpoch, Trainer, check_on_epoch
+
+
+def fit(
+    task: Task,
+    network: NetworkSpec,
+    training: TrainingSpec,
+    runs: Sequence[Run],
+    device: torch.device | str = "cpu",
+    on_epoch: OnEpoch | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Fitted:
+    """Trains every run to the end; see `Trainer` for training in steps.
+
+    A run that diverges gives a `DivergenceWarning`; if no run has an epoch with a finite validation metric, `fit`
+    raises `DivergedError`.
+
+    Args:
+        task, network, training, runs, device, threads: see `Trainer`.
+        on_epoch: called with every epoch, on a GPU with every tenth.
+        progress: whether to show the progress, on standard error; by default in a terminal and in a notebook.
+
+    >>> from torch_geometric.data import Data
+    >>> x = torch.randn(20, 2)
+    >>> pairs = torch.arange(20).view(10, 2).t()
+    >>> task = Task([Data(x=x, y=(x[:, 0] > 0).long(), edge_index=pairs)], {"node": ("left", "right")})
+    >>> runs = [Run(seed, task.split(seed)) for seed in (0, 1)]
+    >>> fitted = fit(task, NetworkSpec(hidden=8, layers=2), TrainingSpec(epochs=3), runs)
+    >>> fitted.test.shape, fitted.loss_curve.shape
+    (torch.Size([2]), torch.Size([3, 2]))
+    """
+    console = wanted_console(progress)
+    check_on_epoch(on_epoch)
+    trainer = Trainer(task, network, training, runs, device, threads=threads)
+    with show_progress(trainer, console) as show:
+
+        def tell(epoch: Epoch) -> None:
+            show(epoch)
+            if on_epoch is not None:
+                on_epoch(epoch)
+
+        trainer.train(tell)
+    fitted = trainer.result()
+    report_divergence(
+        fitted,
+        lambda message: warnings.warn(message, DivergenceWarning, stacklevel=4),
+        "Lower lr, or set clip, in TrainingSpec.",
+    )
+    return fitted
+
+
+def trained(
+    task: Task,
+    network: NetworkSpec,
+    training: TrainingSpec,
+    runs: Sequence[Run],
+    device: torch.device | str = "cpu",
+    on_epoch: OnEpoch | None = None,
+) -> Fitted:
+    """The same for a search or an experiment, to which a diverged run is a result like any other: NaN."""
+    trainer = Trainer(task, network, training, runs, device)
+    trainer.train(on_epoch)
+    return trainer.result()
+
+
+def report_divergence(fitted: Fitted, tell: Callable[[str], None], remedy: str, kept: str = "") -> None:
+    """Tells of every run that diverged; raises `DivergedError` if none has an epoch to keep.
+
+    Args:
+        fitted: what a training returned.
+        tell: called with a sentence per run.
+        remedy: what to do.
+        kept: what there is nevertheless, for the error.
+    """
+    never = (fitted.best_epoch == 0).tolist()
+    if all(never):
+        count = f"all {len(never)} diverged" if len(never) > 1 else "the only one diverged"
+        raise DivergedError(
+            f"Expected at least one run with a finite validation metric; {count}, so there is nothing to keep. "
+            f"{f'{kept} ' if kept else ''}{remedy}"
+        )
+    for run, epoch in enumerate(fitted.diverged_in.tolist()):
+        if never[run]:
+            tell(f"Run {run} diverged at once and is left out. {remedy}")
+        elif epoch:
+            tell(f"Run {run} diverged in epoch {epoch}; its epoch {int(fitted.best_epoch[run])} is kept. {remedy}")
