@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from neuraltrees.checks import check_at_least
+from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.data.features import check_features, edge_features, node_features
 from neuraltrees.data.htree_data import HTreeData
-from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
+from neuraltrees.data.scaling import AS_THEY_ARE, Scaling, check_columns
 from neuraltrees.data.splits import Split, random_node_split
 from neuraltrees.data.transform import attach_htrees
 from neuraltrees.errors import InputError
@@ -73,6 +73,9 @@ class Task:
             object.__setattr__(self, name, value)
         if splitter is not None and not callable(splitter):
             raise InputError(f"Expected splitter as a function of a seed; got {splitter!r}.")
+        if not isinstance(scaling, Scaling):
+            raise InputError(f"Expected scaling as a Scaling; got {scaling!r}. Or use task.scaled().")
+        check_seed(seed)
         if max_treewidth is not None:
             check_at_least("max_treewidth", max_treewidth, 1)
         if not self.graphs:
@@ -168,7 +171,7 @@ class Task:
             raise InputError("Expected a task that is not scaled yet; got a scaled one.")
         if not isinstance(self.features, int):
             raise InputError(f"Expected features that are numbers, to scale them; got {self.features}.")
-        scaling = Scaling.fit(self.graphs, logarithm) if standardise else Scaling(tuple(logarithm))
+        scaling = Scaling.fit(self.graphs, logarithm) if standardise else Scaling(check_columns(logarithm))
         return self.replace(graphs=[scaling.apply(graph) for graph in self.graphs], scaling=scaling)
 
     def check_graph(self, graph: Data, labelled: bool = True) -> None:

@@ -14,6 +14,7 @@ from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.data.htree_data import TREE_ATTRIBUTES, HTreeData, tree_attributes
 from neuraltrees.decomposition import TreeDecomposition, decompose, sample_bounded_treewidth
 from neuraltrees.decomposition.decompose import DEFAULT_SECONDS, Method, check_method
+from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.htree import HTree, build_htree
 
@@ -73,6 +74,8 @@ def attach_htrees(
     >>> [data.tree_kappa.tolist() for data in trees]
     [[0, 1], [0, 1, 2]]
     """
+    if isinstance(dataset, Data) or not isinstance(dataset, Iterable):
+        raise InputError(f"Expected a list of graphs; got {type(dataset).__name__}. Put a single one in brackets.")
     listed = list(dataset)
     for data in listed:
         HTreeData._check_rules(data)

@@ -18,6 +18,8 @@ _FORMAT = "neuraltrees.htree.1"
 
 def save_htree(tree: HTree, path: PathLike) -> None:
     """Writes an H-tree as a safetensors file."""
+    if not isinstance(tree, HTree):
+        raise InputError(f"Expected an HTree; got {type(tree).__name__}. Make one: build_htree(graph).")
     tensors = {field.name: getattr(tree, field.name).contiguous() for field in fields(tree)}
     write_whole(path, safetensors.torch.save(tensors, metadata={"format": _FORMAT}))
 

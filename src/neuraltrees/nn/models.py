@@ -70,7 +70,7 @@ class NeuralTree(Network):
         """
         if isinstance(edge_index, Plan):
             return self.answers(x, edge_index, edge_attr)
-        rounds = self.schedule.trace(edge_index, kappa, edge_type, x.shape[0])
+        rounds = self.schedule.trace(edge_index, kappa, edge_type, self.count_rows(x))
         return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
 
 
@@ -103,7 +103,7 @@ class GNN(Network):
         """
         if isinstance(edge_index, Plan):
             return self.answers(x, edge_index, edge_attr)
-        rounds = self.schedule.trace(edge_index, None, None, x.shape[0])
+        rounds = self.schedule.trace(edge_index, None, None, self.count_rows(x))
         return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
 
 

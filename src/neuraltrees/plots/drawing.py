@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,17 +18,15 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Outline
 from matplotlib.textpath import TextToPath
 
+from neuraltrees.decomposition import TreeDecomposition
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
+from neuraltrees.graph import Graph
+from neuraltrees.htree import HTree
 from neuraltrees.plots.graph_layout import graph_layout
 from neuraltrees.plots.layout import Floats, Layout
 from neuraltrees.plots.style import DPI, check_ending, save_figure
 from neuraltrees.plots.tree_layout import decomposition_layout, htree_layout
-
-if TYPE_CHECKING:
-    from neuraltrees.decomposition import TreeDecomposition
-    from neuraltrees.graph import Graph
-    from neuraltrees.htree import HTree
 
 MAX_NODES = 400
 FONT, TITLE_FONT = 9.0, 11.0
@@ -83,6 +80,12 @@ def draw(
     """
     if path is not None:
         check_ending(path)
+    graph = Graph.of(graph)
+    if not isinstance(decomposition, TreeDecomposition | None) or not isinstance(htree, HTree | None):
+        raise InputError(
+            f"Expected a TreeDecomposition and an HTree, either of them None; got {type(decomposition).__name__} and "
+            f"{type(htree).__name__}. Name what you give: draw(graph, htree=htree)."
+        )
     names = [" ".join(str(name).split()) for name in (range(graph.num_nodes) if labels is None else labels)]
     _check(graph, decomposition, htree, names)
     colors = _palette(graph.num_nodes)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from neuraltrees.errors import InputError
-from neuraltrees.files import PathLike, write_whole
+from neuraltrees.files import PathLike, as_path, write_whole
 
 ENDINGS = (".svg", ".png", ".pdf")
 DPI = 160
@@ -131,7 +131,7 @@ def readable_ink(fill: Sequence[float]) -> str:
 
 def check_ending(path: PathLike) -> str:
     """The format of a path by its ending: svg, png or pdf; any other ending raises `InputError`."""
-    ending = Path(path).suffix.lower()
+    ending = as_path(path).suffix.lower()
     if ending not in ENDINGS:
         raise InputError(f"Expected a path that ends in {', '.join(ENDINGS)}; got {path}. Change its ending.")
     return ending[1:]

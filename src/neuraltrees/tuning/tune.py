@@ -58,6 +58,9 @@ def tune(
         device: where to train; all workers share it.
         on_trial: called with every trial, those that the folder already has included.
     """
+    for name, value, wanted in (("task", task, Task), ("network", network, NetworkSpec), ("grid", grid, Grid)):
+        if not isinstance(value, wanted):
+            raise InputError(f"Expected {name} as {wanted.__name__}; got {type(value).__name__}.")
     if not runs:
         raise InputError("Expected at least one run; got none.")
     for run in runs:

@@ -1,7 +1,13 @@
 """Heads: how states become answers."""
 
-from neuraltrees.nn.head.graph import GraphHead as GraphHead
-from neuraltrees.nn.head.head import Head as Head
-from neuraltrees.nn.head.head import NoHead as NoHead
-from neuraltrees.nn.head.head import Places as Places
-from neuraltrees.nn.head.node import NodeHead as NodeHead
+from neuraltrees.nn.head.graph import GraphHead
+from neuraltrees.nn.head.head import Head, NoHead, Places
+from neuraltrees.nn.head.node import NodeHead
+
+__all__ = [
+    "GraphHead",
+    "Head",
+    "NoHead",
+    "NodeHead",
+    "Places",
+]
