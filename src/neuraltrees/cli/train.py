@@ -39,7 +39,7 @@ def train(
         typer.Option(help="Folder for results; by default neuraltrees-runs/DATASET-MODEL-CONV.", show_default=False),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the training in that folder.")] = False,
-    checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = 20.0,
+    checkpoint_every: Annotated[float, typer.Option(min=0, help="Seconds between checkpoints.")] = 20.0,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write curves for TensorBoard.")] = False,
     threads: Threads = 1,
     json: AsJson = False,

@@ -17,7 +17,7 @@ from neuraltrees.data.htree_data import HTreeData
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling, check_columns
 from neuraltrees.data.splits import Split, random_node_split
 from neuraltrees.data.transform import attach_htrees
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, TreeTooLargeError
 from neuraltrees.nn.encoder import Categories, Features
 from neuraltrees.objectives import Classification, Objective
 
@@ -292,7 +292,11 @@ def with_trees(graphs: Sequence[Data], max_treewidth: int | None, seed: int) -> 
     bare = [number for number, graph in enumerate(graphs) if not isinstance(graph, HTreeData)]
     if not bare:
         return graphs
-    built = dict(zip(bare, attach_htrees([graphs[number] for number in bare], max_treewidth, seed=seed), strict=True))
+    try:
+        trees = attach_htrees([graphs[number] for number in bare], max_treewidth, seed=seed)
+    except TreeTooLargeError as error:
+        raise error.advising("Bound the treewidth: Task(graphs, labels, max_treewidth=4).") from None
+    built = dict(zip(bare, trees, strict=True))
     return [built.get(number, graph) for number, graph in enumerate(graphs)]
 
 

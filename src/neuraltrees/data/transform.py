@@ -14,7 +14,7 @@ from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.data.htree_data import TREE_ATTRIBUTES, HTreeData, tree_attributes
 from neuraltrees.decomposition import TreeDecomposition, decompose, sample_bounded_treewidth
 from neuraltrees.decomposition.decompose import DEFAULT_SECONDS, Method, check_method
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, TreeTooLargeError
 from neuraltrees.graph import Graph
 from neuraltrees.htree import HTree, build_htree
 
@@ -49,7 +49,10 @@ def attach_htree(
     if max_treewidth is not None:
         sample = sample_bounded_treewidth(graph, max_treewidth, seed)
         graph, decomposition = sample.subgraph, sample.decomposition
-    tree = build_htree(graph, decomposition, method, seed=seed, restarts=restarts, max_nodes=max_nodes)
+    try:
+        tree = build_htree(graph, decomposition, method, seed=seed, restarts=restarts, max_nodes=max_nodes)
+    except TreeTooLargeError as error:
+        raise error.advising("Bound the treewidth: max_treewidth=4; or raise max_nodes.") from None
     return HTreeData._from_attributes(data, tree_attributes(tree))
 
 
@@ -90,7 +93,10 @@ def attach_htrees(
         decompositions = [decompose(graph, method, seed=seed, restarts=restarts) for graph in graphs]
     union = Graph.union(graphs)
     joined = None if decompositions is None else _side_by_side(decompositions, union)
-    forest = build_htree(union, joined, method, seed=seed, restarts=restarts, max_nodes=max_nodes)
+    try:
+        forest = build_htree(union, joined, method, seed=seed, restarts=restarts, max_nodes=max_nodes)
+    except TreeTooLargeError as error:
+        raise error.advising("Bound the treewidth: max_treewidth=4; or raise max_nodes.") from None
     parts = _cut(forest, [graph.num_nodes for graph in graphs])
     return [HTreeData._from_attributes(data, part) for data, part in zip(listed, parts, strict=True)]
 
