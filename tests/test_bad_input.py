@@ -54,7 +54,7 @@ def markov() -> nt.MarkovNetwork:
 BAD: dict[str, tuple[Callable[[], Any], str]] = {
     # Graphs
     "decompose: nothing": (lambda: nt.decompose(None), "Expected a Graph, a NetworkX graph, .*; got NoneType"),
-    "decompose: a path": (lambda: nt.decompose("a.gr"), "got str. Read a file first: Graph.read"),
+    "decompose: a path": (lambda: nt.decompose("a.gr"), "got str. Read a file first: read_graph"),
     "decompose: flat": (lambda: nt.decompose([1, 2]), "of shape .2, m."),
     "decompose: HeteroData": (lambda: nt.decompose(hetero()), "got HeteroData. Use its to_homogeneous"),
     "from_data: HeteroData": (lambda: nt.Graph.from_data(hetero()), "got HeteroData. Use its to_homogeneous"),

@@ -19,6 +19,8 @@ from neuraltrees.errors import TreeTooLargeError as TreeTooLargeError
 from neuraltrees.errors import ZeroProbabilityError as ZeroProbabilityError
 from neuraltrees.graph import Graph as Graph
 from neuraltrees.graph import moralize as moralize
+from neuraltrees.graph_files import NamedGraph as NamedGraph
+from neuraltrees.graph_files import read_graph as read_graph
 from neuraltrees.lazy import lazy_names as _lazy_names
 from neuraltrees.version import __version__ as __version__
 
@@ -135,6 +137,7 @@ __all__ = [
     "InvalidDecompositionError",
     "InvalidHTreeError",
     "ModelTooLargeError",
+    "NamedGraph",
     "NativeCoreError",
     "MissingExtraError",
     "NeuralTreesError",
@@ -144,6 +147,7 @@ __all__ = [
     "ZeroProbabilityError",
     "decompose",
     "moralize",
+    "read_graph",
     "sample_bounded_treewidth",
     "__version__",
     *_LAZY,

@@ -82,7 +82,7 @@ class Graph:
             return cls.from_data(given)
         if hasattr(given, "__array__") or isinstance(given, list | tuple):
             return cls(given)
-        advice = " Read a file first: Graph.read(path)." if isinstance(given, str | os.PathLike) else ""
+        advice = " Read a file first: read_graph(path).graph." if isinstance(given, str | os.PathLike) else ""
         raise InputError(
             f"Expected a Graph, a NetworkX graph, a PyG Data, a SciPy sparse matrix or an edge_index; "
             f"got {type(given).__name__}.{advice}"

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from neuraltrees.cli.terminal import errors, output, working
+from neuraltrees.cli.terminal import errors, print_table, say, working
 from neuraltrees.extras import require
 from neuraltrees.files import make_folder
 
@@ -59,22 +58,19 @@ def demo(
         write_report(report, path)
     _show(report)
     seconds = time.perf_counter() - start
-    output.print(f"Report: {path} (all in {seconds:.0f} s)", highlight=False, soft_wrap=True, markup=False)
+    say(f"Report: {path} (all in {seconds:.0f} s)")
 
 
 def _show(report: DemoReport) -> None:
-    table = Table(box=None, pad_edge=False)
-    for column in ("convolution", "GNN", "neural tree", "GNN to optimum", "neural tree to optimum"):
-        table.add_column(column, justify="left" if column == "convolution" else "right", no_wrap=True)
     by_name = {(each.conv, each.network): each for each in report.trained}
+    networks = list(dict.fromkeys(each.network for each in report.trained))
+    header = ("convolution", *networks, *(f"{network} below the optimum" for network in networks))
+    rows = []
     for conv in dict.fromkeys(each.conv for each in report.trained):
-        pair = [by_name[conv, network] for network in ("GNN", "neural tree")]
-        accuracies = [f"{100 * each.accuracy:.1f} %" for each in pair]
-        gaps = [f"{100 * (each.accuracy - report.optimum):+.1f}" for each in pair]
-        table.add_row(conv, *accuracies, *gaps)
-    output.print("Test accuracy on generated scenes", style="bold", highlight=False)
-    output.print(table)
+        found = [by_name.get((conv, network)) for network in networks]
+        accuracies = ["–" if each is None else f"{100 * each.accuracy:.1f} %" for each in found]
+        gaps = ["–" if each is None else f"{100 * (report.optimum - each.accuracy):.1f}" for each in found]
+        rows.append((conv, *accuracies, *gaps))
+    print_table("Test accuracy on generated scenes", header, rows)
     optimum, own = 100 * report.optimum, 100 * report.features_only
-    output.print(
-        f"Exact posterior, the optimum: {optimum:.1f} %. From a node's own features: {own:.1f} %.", highlight=False
-    )
+    say(f"The optimum, from the exact posterior: {optimum:.1f} %. From a node's own features alone: {own:.1f} %.")

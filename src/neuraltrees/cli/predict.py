@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from neuraltrees.cli.options import AsJson, Device
-from neuraltrees.cli.terminal import output, working
+from neuraltrees.cli.terminal import print_table, say, working
 from neuraltrees.files import write_whole
 
 if TYPE_CHECKING:
@@ -77,13 +75,7 @@ def _as_json(predictions: list[dict[str, Any]], per_node: bool) -> dict[str, Any
 def _show(answers: list[Named], source: Path, out: Path | None) -> None:
     for number, answer in enumerate(answers):
         title = f"Graph {number} of {source.name}" if len(answers) > 1 else f"{source.name}"
-        output.print(title, style="bold", highlight=False, markup=False)
-        table = Table(box=None, pad_edge=False)
         rows = [{"node": name, **prediction.row()} for name, prediction in answer]
-        for column in rows[0] if rows else ():
-            table.add_column(column, justify="right" if column == "probability" else "left")
-        for row in rows:
-            table.add_row(*map(escape, row.values()))
-        output.print(table)
+        print_table(title, tuple(rows[0]) if rows else (), [tuple(row.values()) for row in rows])
     if out is not None:
-        output.print(f"Written to {out}", highlight=False, markup=False, soft_wrap=True)
+        say(f"Written to {out}")

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from neuraltrees.cli.options import AsJson, Threads, with_options
-from neuraltrees.cli.terminal import errors, interrupts, output, working
+from neuraltrees.cli.terminal import errors, interrupts, output, print_table, working
 from neuraltrees.datasets import DataSpec
 from neuraltrees.errors import InputError, MissingExtraError, NeuralTreesError
 from neuraltrees.extras import require
@@ -228,15 +227,12 @@ def _finite(value: Any) -> Any:
 
 def _show(config: TrainConfig, fitted: Fitted, folder: Path) -> None:
     metric = fitted.task.objective.metric
-    table = Table(box=None, pad_edge=False)
-    for column in ("run", "seed", "best epoch", "validation", "test"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for run, (epoch, val, test) in enumerate(zip(fitted.best_epoch, fitted.val, fitted.test, strict=True)):
-        row = (run, config.seed + run, int(epoch), metric.show(float(val)), metric.show(float(test)))
-        table.add_row(*map(str, row))
+    rows = [
+        (str(run), str(config.seed + run), str(int(epoch)), metric.show(float(val)), metric.show(float(test)))
+        for run, (epoch, val, test) in enumerate(zip(fitted.best_epoch, fitted.val, fitted.test, strict=True))
+    ]
     title = f"{config.model} + {config.conv} on {config.dataset}: test {metric.name} {_mean(fitted.test, metric)}"
-    output.print(title, style="bold", highlight=False)
-    output.print(table)
+    print_table(title, ("run", "seed", "best epoch", "validation", "test"), rows)
     kept = [name for name in ("result.json", "curves.svg", "model.safetensors") if (folder / name).exists()]
     output.print(f"Saved in {folder}: {', '.join(kept)}", highlight=False, markup=False, soft_wrap=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -187,9 +188,15 @@ class TreeDecomposition:
             raise ParseError(f"{path}: {error}") from None
         return cls._from_arrays(num_nodes, bag_ptr, bag_nodes, edges)
 
-    def write_td(self, path: PathLike) -> None:
-        """Writes a PACE `.td` file, plain, `.gz` or `.xz`; a forest is joined to one tree, as the format requires."""
-        lines = [f"s td {len(self.bags)} {self.width + 1} {self.num_nodes}"]
+    def write_td(self, path: PathLike, names: Sequence[str] = ()) -> None:
+        """Writes a PACE `.td` file, plain, `.gz` or `.xz`; a forest is joined to one tree, as the format requires.
+
+        Args:
+            path: the file.
+            names: of the graph nodes, written as comments, each as a JSON string; none by default.
+        """
+        lines = [f"c node {v + 1} {json.dumps(name)}" for v, name in enumerate(names)]
+        lines += [f"s td {len(self.bags)} {self.width + 1} {self.num_nodes}"]
         lines += [f"b {i + 1} {' '.join(str(v + 1) for v in bag)}".rstrip() for i, bag in enumerate(self.bags)]
         lines += [f"{a + 1} {b + 1}" for a, b in [*self.edges.tolist(), *self._joints()]]
         write_whole(path, ("\n".join(lines) + "\n").encode())

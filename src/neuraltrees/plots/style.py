@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -129,6 +130,19 @@ def readable_ink(fill: Sequence[float]) -> str:
     return "#ffffff" if linear @ (0.2126, 0.7152, 0.0722) < 0.2 else INK
 
 
+_STAMP: ContextVar[str] = ContextVar("stamp", default="")
+
+
+@contextmanager
+def stamped(text: str) -> Iterator[None]:
+    """Writes a line above every figure that is saved in a `with` block; "" for none."""
+    token = _STAMP.set(text)
+    try:
+        yield
+    finally:
+        _STAMP.reset(token)
+
+
 def check_ending(path: PathLike) -> str:
     """The format of a path by its ending: svg, png or pdf; any other ending raises `InputError`."""
     ending = as_path(path).suffix.lower()
@@ -160,7 +174,15 @@ def save_figure(figure: Figure, path: PathLike) -> None:
     Traceback (most recent call last):
     neuraltrees.errors.InputError: Expected a path that ends in .svg, .png, .pdf; got figure.gif. Change its ending.
     """
-    write_whole(path, figure_bytes(figure, check_ending(path)))
+    form, stamp = check_ending(path), _STAMP.get()
+    if not stamp:
+        write_whole(path, figure_bytes(figure, form))
+        return
+    line = figure.text(0.5, 1.0, stamp, ha="center", va="bottom", color=VERMILION, weight="bold")
+    try:
+        write_whole(path, figure_bytes(figure, form, tight=True))
+    finally:
+        line.remove()
 
 
 def save_both(figure: Figure, folder: Path, name: str) -> None:
