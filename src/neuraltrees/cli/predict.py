@@ -12,6 +12,7 @@ import typer
 from neuraltrees.cli.options import AsJson, Device
 from neuraltrees.cli.terminal import print_table, say, working
 from neuraltrees.files import write_whole
+from neuraltrees.graph_files import is_graph_file
 
 if TYPE_CHECKING:
     from neuraltrees.objectives import Prediction
@@ -20,10 +21,25 @@ Named = list[tuple[str, "Prediction"]]
 
 
 def predict(
-    bundle: Annotated[Path, typer.Argument(help="The model.safetensors written by `neuraltrees train`.")],
-    input: Annotated[Path, typer.Argument(help="JSON file of graphs, in the format described above.")],
+    bundle: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The model.safetensors written by `neuraltrees train`.")
+    ],
+    input: Annotated[
+        Path,
+        typer.Argument(
+            metavar="GRAPHS", help="JSON file of graphs, in the format described above, or a graph file with --nodes."
+        ),
+    ],
     out: Annotated[
         Path | None, typer.Option(help="File to write the predictions to, as JSON.", show_default=False)
+    ] = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option(help="CSV file with a row per node, if GRAPHS is a list of edges; see train.", show_default=False),
+    ] = None,
+    ignore: Annotated[
+        str | None,
+        typer.Option(help="Columns of nodes that are not features, separated by commas.", show_default=False),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of most probable labels to list.")] = 3,
     device: Device = "cpu",
@@ -39,7 +55,7 @@ def predict(
 
     A graph is {"nodes": \\[{"x": \\[0.1, …], "type": "room", "name": "optional"}, …], "edges": \\[\\[0, 1], …]}. "type"
     is optional if there is only one node type. "edge_attr" is a list with one list of numbers per edge, if the network
-    reads edge features. The file holds one graph, or {"graphs": \\[graph, …]}.
+    reads edge features. The file has one graph, or {"graphs": \\[graph, …]}.
 
     Example: neuraltrees predict neuraltrees-runs/synthetic-neural-tree-sage/model.safetensors scene.json
     """
@@ -49,9 +65,14 @@ def predict(
 
         predictor = Predictor.load(bundle, device, allow or ())
         trained = predictor.bundle
-        graphs, names = read_graphs(
-            input, trained.types, trained.edge_features is not None, ragged=isinstance(trained.features, Mapping)
-        )
+        if is_graph_file(input):
+            from neuraltrees.datasets.tables import read_unlabelled
+
+            graphs, names = read_unlabelled(str(input), None if nodes is None else str(nodes), ignore)
+        else:
+            graphs, names = read_graphs(
+                input, trained.types, trained.edge_features is not None, ragged=isinstance(trained.features, Mapping)
+            )
     with working("predicting"):
         per_node = trained.objective.level == "node"
         answers = [

@@ -73,7 +73,7 @@ def searching(what: str, seconds: float) -> Iterator[ProgressCallback]:
 def show(title: str, facts: Mapping[str, Value], as_json: bool) -> None:
     """Prints facts as a table, or as JSON for programs."""
     if as_json:
-        print(json.dumps({_key(name): value for name, value in facts.items()}))
+        print(json.dumps({key_of(name): value for name, value in facts.items()}))
         return
     print_table(title, (), [(name, _text(value)) for name, value in facts.items()])
 
@@ -124,10 +124,10 @@ def say(text: str, console: Console = output) -> None:
 
 
 def _is_number(cell: str) -> bool:
-    return re.match(r"[+−-]?\d", cell) is not None or cell in ("", "–", "nan", "✓")
+    return (re.match(r"[+−-]?\d", cell) is not None and ":" not in cell) or cell in ("", "–", "nan", "✓")
 
 
-def _key(name: str) -> str:
+def key_of(name: str) -> str:
     return name.lower().replace("h-tree", "htree").replace("-", "_").replace(" ", "_")
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from itertools import pairwise
+from pathlib import Path
 from typing import get_args, get_type_hints
 
 import typer
@@ -47,7 +48,8 @@ def _flags(command: Callable[..., None]) -> Mapping[str, str]:
     for name, parameter in signature(command).parameters.items():
         infos = [each for each in get_args(hints.get(name)) if isinstance(each, OptionInfo | ArgumentInfo)]
         infos += [parameter.default] if isinstance(parameter.default, OptionInfo | ArgumentInfo) else []
-        if any(isinstance(each, ArgumentInfo) for each in infos) or name in ("out", "json", "config"):
+        is_file = Path in (kinds := get_args(hints.get(name))) or any(Path in get_args(kind) for kind in kinds)
+        if any(isinstance(each, ArgumentInfo) for each in infos) or is_file:
             continue
         found[name] = f"--{name.replace('_', '-')}"
     return found

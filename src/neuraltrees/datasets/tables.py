@@ -81,9 +81,7 @@ def load_files(spec: DataSpec) -> Task:
     given = GraphTable.read(spec.dataset, spec.nodes)
     table = given.table
     y, labels = _labels(table, spec.label)
-    skipped = [each.strip() for each in (spec.ignore or "").split(",") if each.strip()]
-    for name in skipped:
-        table.column(name, "values to ignore")
+    skipped = _columns(table, spec.ignore)
     x, _ = given.features([spec.label, *skipped, *([] if spec.split_column is None else [spec.split_column])])
     if spec.split_column is None:
         splitter: Any = partial(_random_split, y >= 0, spec.train_share)
@@ -91,6 +89,20 @@ def load_files(spec: DataSpec) -> Task:
         splitter = partial(_stored_split, _stored(table, spec.split_column))
     graph = Data(x=x, y=y, edge_index=given.edge_index)
     return Task([graph], {"node": labels}, spec.max_treewidth, spec.seed, splitter=splitter)
+
+
+def read_unlabelled(edges: str, nodes: str | None, ignore: str | None) -> tuple[list[Data], list[list[str]]]:
+    """A graph to predict for, and the names of its nodes."""
+    given = GraphTable.read(edges, nodes)
+    x, _ = given.features(_columns(given.table, ignore))
+    return [Data(x=x, edge_index=given.edge_index)], [list(given.table.names)]
+
+
+def _columns(table: NodeTable, ignore: str | None) -> list[str]:
+    listed = [each.strip() for each in (ignore or "").split(",") if each.strip()]
+    for name in listed:
+        table.column(name, "values to ignore")
+    return listed
 
 
 def _labels(table: NodeTable, name: str) -> tuple[Tensor, list[str]]:

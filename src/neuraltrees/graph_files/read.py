@@ -40,6 +40,8 @@ def read_graph(path: PathLike) -> NamedGraph:
     Directions, self-loops and repeated edges are dropped. Lines that start with `#`, `%` or `//` are comments.
     """
     ending = ending_of(path)
+    if as_path(path).is_dir():
+        raise InputError(f"Expected a graph file; got the folder {path}.")
     if ending not in ENDINGS:
         raise InputError(
             f"Expected a graph file that ends in {', '.join(ENDINGS)}, also with .gz or .xz; got {as_path(path).name}. "

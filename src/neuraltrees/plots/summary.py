@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
 
 from neuraltrees.plots.style import BLUE, DPI, INK, house_style
 
@@ -86,4 +86,6 @@ def _paint(figure: Figure, frame: tuple[float, float, float, float], summary: Su
     axes.set(xlabel=summary.label, ylabel=f"{summary.unit} (logarithmic)", yscale="log")
     axes.set_ylim(0.7, None)
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(False, axis="x")
