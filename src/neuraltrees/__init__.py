@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from neuraltrees.htree import build_htree as build_htree
     from neuraltrees.htree import load_htree as load_htree
     from neuraltrees.htree import save_htree as save_htree
+    from neuraltrees.inference import BayesianNetwork as BayesianNetwork
     from neuraltrees.inference import Forest as Forest
     from neuraltrees.inference import JunctionTree as JunctionTree
     from neuraltrees.inference import MarkovNetwork as MarkovNetwork
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
 # torch and matplotlib take a second or more to import; names that need them are loaded when first used, so that
 # `neuraltrees --help` and a plain decomposition answer at once.
 _LAZY = {
+    "BayesianNetwork": "neuraltrees.inference",
     "Bundle": "neuraltrees.training",
     "Categories": "neuraltrees.nn",
     "CitationNetwork": "neuraltrees.datasets",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -55,10 +57,25 @@ def demo(
         report = run_demo(size, seed, min(workers, os.cpu_count() or 1), on_trained)
     with working("writing the report"):
         path = out / "report.html"
-        write_report(report, path)
+        write_report(replace(report, links=_links(out)), path)
     _show(report)
     seconds = time.perf_counter() - start
     say(f"Report: {path} (all in {seconds:.0f} s)")
+
+
+def _links(out: Path) -> dict[str, str]:
+    """Pages to read on: the paper, and those of the source folder where the library is used from it."""
+    links = {"the paper": "https://arxiv.org/abs/2105.07264"}
+    docs = Path(__file__).resolve().parents[3] / "docs"
+    pages = {
+        "your own graphs": "your_own_graphs.md",
+        "results at full length": "results.md",
+        "how the library is laid out": "architecture.md",
+    }
+    for text, name in pages.items():
+        if (docs / name).exists():
+            links[text] = quote(Path(os.path.relpath(docs / name, out.resolve())).as_posix())
+    return links
 
 
 def _show(report: DemoReport) -> None:

@@ -151,19 +151,20 @@ def check_ending(path: PathLike) -> str:
     return ending[1:]
 
 
-def figure_bytes(figure: Figure, form: str, tight: bool = False) -> bytes:
+def figure_bytes(figure: Figure, form: str, tight: bool = False, background: str = "white") -> bytes:
     """A figure as svg, png or pdf; equal figures give equal bytes.
 
     Args:
         figure: the figure.
         form: svg, png or pdf.
         tight: whether to crop the margins.
+        background: its colour, or "none".
     """
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
     box: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.05} if tight else {}
     image = BytesIO()
     with house_style():
-        figure.savefig(image, format=form, dpi=DPI, facecolor="white", metadata=metadata, **box)
+        figure.savefig(image, format=form, dpi=DPI, facecolor=background, metadata=metadata, **box)
     return image.getvalue()
 
 
