@@ -17,6 +17,7 @@ import neuraltrees as nt
 from neuraltrees.experiments import report as report_module
 from neuraltrees.experiments.report import Confusion, DemoReport, Trained, write_report
 
+ORDER = ("neural tree", "GNN")
 VOID = {"meta", "link"}
 
 
@@ -175,11 +176,18 @@ def test_the_gap_to_the_optimum_in_words(tmp_path: Path, accuracy: float, number
     assert words in {" ".join(text.split()) for text in page.texts}
 
 
-def test_a_neural_tree_that_is_behind_is_explained(tmp_path: Path) -> None:
-    behind = [trained("GNN", "gcn", 0.8), trained("neural tree", "gcn", 0.7)]
-    for rows, explained in ((behind, True), ([], False)):
-        page = Page(written(a_report(trained=rows) if rows else a_report(), tmp_path))
-        assert any("Why the neural tree is behind the GNN here" in text for text in page.texts) is explained
+def test_the_networks_are_compared_in_words(tmp_path: Path) -> None:
+    pairs = {"gcn": (0.8, 0.7), "sage": (0.6, 0.65), "gat": (0.5, 0.4), "gin": (0.5, 0.5)}
+    rows = [
+        trained(network, conv, value)
+        for conv, pair in pairs.items()
+        for network, value in zip(ORDER, pair, strict=True)
+    ]
+    said = " ".join(texts_of(Page(written(a_report(trained=rows), tmp_path))))
+    assert "ahead of the GNN with GCN (10.0) and GAT (10.0), and behind the GNN with GraphSAGE (5.0)" in said
+    assert "Why it is ahead" in said and "Why it is behind" in said and "its H-tree one of 5" in said
+    said = " ".join(texts_of(Page(written(a_report(), tmp_path))))
+    assert "Why it is ahead" in said and "behind" not in said
 
 
 def texts_of(page: Page) -> list[str]:

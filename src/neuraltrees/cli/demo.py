@@ -81,13 +81,18 @@ def _links(out: Path) -> dict[str, str]:
 def _show(report: DemoReport) -> None:
     by_name = {(each.conv, each.network): each for each in report.trained}
     networks = list(dict.fromkeys(each.network for each in report.trained))
-    header = ("convolution", *networks, *(f"{network} below the optimum" for network in networks))
+    header = ("convolution", *(name for network in networks for name in (network, "below optimum")))
     rows = []
     for conv in dict.fromkeys(each.conv for each in report.trained):
-        found = [by_name.get((conv, network)) for network in networks]
-        accuracies = ["–" if each is None else f"{100 * each.accuracy:.1f} %" for each in found]
-        gaps = ["–" if each is None else f"{100 * (report.optimum - each.accuracy):.1f}" for each in found]
-        rows.append((conv, *accuracies, *gaps))
+        row = [conv]
+        for network in networks:
+            each = by_name.get((conv, network))
+            row += ["–"] * 2 if each is None else _with_gap(each.accuracy, report.optimum)
+        rows.append(row)
     print_table("Test accuracy on generated scenes", header, rows)
     optimum, own = 100 * report.optimum, 100 * report.features_only
     say(f"The optimum, from the exact posterior: {optimum:.1f} %. From a node's own features alone: {own:.1f} %.")
+
+
+def _with_gap(accuracy: float, optimum: float) -> list[str]:
+    return [f"{100 * accuracy:.1f} %", f"{100 * (optimum - accuracy):.1f}"]

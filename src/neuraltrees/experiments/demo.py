@@ -77,7 +77,7 @@ def run_demo(
     decomposition = decompose(graph, "exact")
     htree = build_htree(graph, decomposition)
     kinds = list(dataset.labels.values())
-    names = [kinds[int(k)][int(y)] for k, y in zip(dataset[scene].node_type, dataset[scene].y, strict=True)]
+    names = [_spoken(kinds[int(k)][int(y)]) for k, y in zip(dataset[scene].node_type, dataset[scene].y, strict=True)]
     return DemoReport(
         title="Neural trees on generated scenes",
         facts=_facts(size, seed, task.num_nodes, specs[0]),
@@ -135,7 +135,11 @@ def _confusion(task: Task, run: Run, guess: Tensor, kind: str) -> Confusion:
     nodes = run.split.test & (task.node_type == list(task.labels).index(kind))
     counts = torch.zeros(len(names), len(names))
     counts.index_put_((task.y[nodes], guess[nodes]), torch.tensor(1.0), accumulate=True)
-    return Confusion(f"{kind}s", counts, names)
+    return Confusion(f"{kind}s", counts, [_spoken(name) for name in names])
+
+
+def _spoken(label: str) -> str:
+    return label.replace("_", " ")
 
 
 def _numbered(names: Sequence[str]) -> list[str]:

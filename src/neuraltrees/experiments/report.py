@@ -149,21 +149,23 @@ def _page(report: DemoReport) -> str:
             if (mine := [t for t in report.trained if t.network == network])
         },
         runs=" or ".join(map(str, sorted({len(t.test) for t in report.trained}))),
-        behind=_tree_is_behind(report.trained),
+        ahead=_compared(report.trained, 1),
+        behind=_compared(report.trained, -1),
         colors={network: LOOKS[network].color for network in NETWORKS},
         **figures,
     )
     return page
 
 
-def _tree_is_behind(trained: Sequence[Trained]) -> bool:
-    """Whether the best neural tree is below the best GNN."""
-    best = {
-        network: max((t.accuracy for t in trained if t.network == network), default=None)
-        for network in ("neural tree", "GNN")
-    }
-    tree, gnn = best["neural tree"], best["GNN"]
-    return tree is not None and gnn is not None and tree < gnn
+def _compared(trained: Sequence[Trained], sign: int) -> str:
+    """The convolutions with which the neural tree is ahead of the GNN (sign 1) or behind it (-1), and by how much."""
+    accuracy = {(t.network, t.conv): t.accuracy for t in trained}
+    found = []
+    for conv, name in CONVOLUTIONS.items():
+        tree, gnn = accuracy.get(("neural tree", conv)), accuracy.get(("GNN", conv))
+        if tree is not None and gnn is not None and round(100 * sign * (tree - gnn), 1) > 0:
+            found.append(f"{name} ({100 * abs(tree - gnn):.1f})")
+    return " and ".join([", ".join(found[:-1])] * (len(found) > 1) + found[-1:])
 
 
 def _figures(report: DemoReport, by_conv: Mapping[str, Sequence[Trained]]) -> dict[str, Any]:
