@@ -35,9 +35,10 @@ def error_in_words(error: NeuralTreesError, name: str, command: Callable[..., No
         text = re.sub(rf"\b{option}=False\b", flag.replace("--", "--no-", 1), text)
         text = re.sub(rf"\b{option}=True\b", flag, text)
         text = re.sub(rf"(?<!\()\b{option}=(?=[\w.])", f"{flag} ", text)
-        text = re.sub(rf"^Expected (an? )?{option}(?= )", lambda found, flag=flag: f"Expected {flag}", text)  # type: ignore[misc]
+        subject = rf"^Expected ({option}(?= )|an? {option}(?= (?:out of|between|of|as|such as) ))"
+        text = re.sub(subject, f"Expected {flag}", text)
         if "_" in option:
-            text = re.sub(rf"(?<![\w/.-]){option}\b(?![=/(]|\.\w)", flag, text)
+            text = re.sub(rf"(?<![\w/.-])(?<!, ){option}\b(?![=/(]|\.\w)", flag, text)
     return text
 
 

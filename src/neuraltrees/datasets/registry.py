@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from neuraltrees.datasets.spec import DataSpec
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, NeuralTreesError
 from neuraltrees.graph_files import is_graph_file
 from neuraltrees.options import find_place
 
@@ -114,7 +114,15 @@ def load_task(spec: DataSpec) -> Task:
         raise InputError(f"Expected options as DataSpec(dataset=...); got {spec!r}.")
     entry = find_dataset(spec.dataset)
     load = find_place(entry.load)
-    task = load(spec) if _takes_options(load, spec.dataset) else load()
+    takes_options = _takes_options(load, spec.dataset)
+    try:
+        task = load(spec) if takes_options else load()
+    except (NeuralTreesError, OSError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"Expected {spec.dataset} to return a Task; it raised {type(error).__name__}: {error}."
+        ) from error
     if not isinstance(task, Task):
         raise InputError(
             f"Expected {spec.dataset} to return a Task; got {type(task).__name__}. "
