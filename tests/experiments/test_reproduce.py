@@ -159,12 +159,22 @@ def test_a_tiny_version(name: str, tmp_path: Path, data_root: Path, capsys: pyte
     code, output, _ = run(capsys, name, *small)
     assert code == 0
     assert "A smoke test (--quick): it shows that everything runs." in output
+    assert "smoke test (--quick)" in (tmp_path / "quick" / f"{name}.svg").read_text()
     files = {path.name for path in (tmp_path / "quick").iterdir()}
     assert files == {f"{name}.json", f"{name}.md", f"{name}.svg", f"{name}.png"}
     page = (tmp_path / "quick" / f"{name}.md").read_text()
     for cell in trained(Results.read(tmp_path / "quick" / f"{name}.json")):
         shown = mean_std([entry["test"] for entry in cell["runs"]])
         assert shown in page and shown in output
+
+
+def test_what_quick_does_not_change_is_no_smoke_test(
+    tmp_path: Path, data_root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, output, _ = run(capsys, "dataset-statistics", "--quick", "--data-root", data_root, "--out", tmp_path)
+    assert code == 0
+    assert "smoke test" not in output
+    assert "smoke test" not in (tmp_path / "quick" / "dataset-statistics.svg").read_text()
 
 
 def test_the_second_stage_follows_from_the_first(

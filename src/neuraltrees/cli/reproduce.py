@@ -119,11 +119,12 @@ def _run(experiment: Experiment, scale: Scale, folder: Path) -> None:
     start = time.perf_counter()
     output.print(f"{experiment.name}: {experiment.what}", style="bold", highlight=False)
     results = experiment.measure(scale, folder / f"{experiment.name}.json", log)
-    with stamped(STAMP if scale.quick else ""):
+    smoke_test = scale.quick and experiment.shrinks
+    with stamped(STAMP if smoke_test else ""):
         blocks = experiment.show(results, folder)
-    about = f"{experiment.what}. {SMOKE_TEST if scale.quick else ''}".strip()
+    about = f"{experiment.what}. {SMOKE_TEST if smoke_test else ''}".strip()
     write_page(folder / f"{experiment.name}.md", [Heading(experiment.name, 1), about, *blocks])
-    if scale.quick:
+    if smoke_test:
         say(SMOKE_TEST)
     _show(blocks)
     seconds = time.perf_counter() - start
