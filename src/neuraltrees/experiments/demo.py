@@ -28,6 +28,7 @@ from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, Training
 from neuraltrees.training.trainer import fit
 from neuraltrees.version import __version__
 
+MODELS: tuple[ModelName, ...] = ("neural-tree", "gnn")
 NAMES = {"neural-tree": "neural tree", "gnn": "GNN"}
 
 
@@ -99,7 +100,7 @@ def _specs(hidden: int) -> list[NetworkSpec]:
     """Both networks for every convolution; GAT has two heads of half the size, so that all cost about the same."""
     specs = []
     for conv in get_args(ConvName):
-        for model in get_args(ModelName):
+        for model in MODELS:
             size = hidden // 2 if conv == "gat" else hidden
             specs.append(NetworkSpec(model=model, conv=conv, hidden=size, layers=4, heads=2, dropout=0.1))
     return specs
