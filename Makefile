@@ -15,6 +15,7 @@ help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 demo: .venv/core  ## train on generated scenes, compare with the optimum, write a report
+	@echo "Training eight networks on generated scenes, about a minute on two cores."
 	$(BIN)/neuraltrees demo
 
 test: test-cpp test-python  ## run all tests
@@ -51,10 +52,13 @@ clean:  ## remove what was built
 
 .venv/requirements: requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Expected Python 3.11 or newer; set PYTHON=/path/to/it")'
+	@echo "Making the virtual environment .venv with $$($(PYTHON) --version)."
 	$(PYTHON) -m venv .venv
+	@echo "Installing the packages of requirements.txt: some minutes, most of them for torch; pip is silent meanwhile."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@
 
 .venv/core: .venv/requirements pyproject.toml $(CORE)
+	@echo "Compiling the C++ core and installing neuraltrees into .venv: a minute or two."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@

@@ -143,6 +143,13 @@ def test_python_of_the_guide_runs_in_order(
     assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
 
 
+def test_python_of_the_guide_to_inference_runs_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = "".join(python_blocks(ROOT / "docs" / "inference.md")).splitlines()
+    exec(compile("\n".join(lines), "inference.md", "exec"), {"__name__": "guide"})
+    promised = [line.partition(")  # ")[2] for line in lines if line.startswith("print(")]
+    assert len(promised) > 5 and capsys.readouterr().out.splitlines() == promised
+
+
 def python_blocks(page: Path) -> list[str]:
     """The Python of a Markdown page, block by block."""
     fenced = page.read_text().split("```")[1::2]

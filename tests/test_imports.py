@@ -27,6 +27,7 @@ ORDER = [
     "movable",
     "_core",
     "graph",
+    "graph_files",
     "decomposition",
     "htree",
     "inference",

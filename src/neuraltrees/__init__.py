@@ -21,6 +21,8 @@ from neuraltrees.errors import TreeTooLargeError as TreeTooLargeError
 from neuraltrees.errors import ZeroProbabilityError as ZeroProbabilityError
 from neuraltrees.graph import Graph as Graph
 from neuraltrees.graph import moralize as moralize
+from neuraltrees.graph_files import NamedGraph as NamedGraph
+from neuraltrees.graph_files import read_graph as read_graph
 from neuraltrees.lazy import lazy_names as _lazy_names
 from neuraltrees.version import __version__ as __version__
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from neuraltrees.htree import load_htree as load_htree
     from neuraltrees.htree import save_htree as save_htree
     from neuraltrees.inference import CRF as CRF
+    from neuraltrees.inference import BayesianNetwork as BayesianNetwork
     from neuraltrees.inference import Forest as Forest
     from neuraltrees.inference import JunctionTree as JunctionTree
     from neuraltrees.inference import MarkovNetwork as MarkovNetwork
@@ -81,6 +84,7 @@ if TYPE_CHECKING:
 # torch and matplotlib take a second or more to import; names that need them are loaded when first used, so that
 # `neuraltrees --help` and a plain decomposition answer at once.
 _LAZY = {
+    "BayesianNetwork": "neuraltrees.inference",
     "Bundle": "neuraltrees.training",
     "Categories": "neuraltrees.nn",
     "CitationNetwork": "neuraltrees.datasets",
@@ -145,6 +149,7 @@ __all__ = [
     "InvalidDecompositionError",
     "InvalidHTreeError",
     "ModelTooLargeError",
+    "NamedGraph",
     "NativeCoreError",
     "MissingExtraError",
     "NeuralTreesError",
@@ -154,6 +159,7 @@ __all__ = [
     "ZeroProbabilityError",
     "decompose",
     "moralize",
+    "read_graph",
     "sample_bounded_treewidth",
     "__version__",
     *_LAZY,

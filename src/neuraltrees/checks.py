@@ -26,8 +26,8 @@ def check_data(data: Any) -> None:
 
 
 def check_time_limit(time_limit: float | None) -> None:
-    if time_limit is not None and not time_limit > 0:
-        raise InputError(f"Expected a time_limit of more than 0 seconds; got {time_limit}.")
+    if time_limit is not None and (not isinstance(time_limit, int | float | np.number) or not time_limit > 0):
+        raise InputError(f"Expected a time_limit of more than 0 seconds; got {time_limit!r}.")
 
 
 def check_restarts(restarts: int) -> int:

@@ -26,16 +26,26 @@ class InvalidHTreeError(InputError):
 class TreeTooLargeError(NeuralTreesError, MemoryError):
     """The H-tree would have more nodes than `max_nodes`; raised before its arrays are allocated."""
 
-    def __init__(self, limit: int, width: int) -> None:
+    def __init__(
+        self,
+        limit: int,
+        width: int,
+        advice: str = "Bound its treewidth first: sample_bounded_treewidth(graph, k=4); or raise max_nodes.",
+    ) -> None:
         self.limit = limit
         self.width = width
+        self.advice = advice
         super().__init__(
             f"Expected an H-tree of at most {limit:,} nodes; this graph, decomposed to treewidth {width}, needs more. "
-            f"Bound its treewidth first: sample_bounded_treewidth(graph, k=4); or raise max_nodes."
+            f"{advice}"
         )
 
-    def __reduce__(self) -> tuple[type[TreeTooLargeError], tuple[int, int]]:
-        return type(self), (self.limit, self.width)
+    def advising(self, advice: str) -> TreeTooLargeError:
+        """The same error with the advice of the place where the user is."""
+        return type(self)(self.limit, self.width, advice)
+
+    def __reduce__(self) -> tuple[type[TreeTooLargeError], tuple[int, int, str]]:
+        return type(self), (self.limit, self.width, self.advice)
 
 
 class ApproximationError(NeuralTreesError, ValueError):

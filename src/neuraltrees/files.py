@@ -18,9 +18,17 @@ from neuraltrees.errors import InputError
 PathLike: TypeAlias = str | os.PathLike[str]
 
 
+def as_path(path: PathLike) -> Path:
+    """The path; `InputError` for what is none."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise InputError(f"Expected the path of a file; got {type(path).__name__}.") from None
+
+
 def read_whole(path: PathLike) -> bytes:
     """The content of a file; `.gz` and `.xz` are unpacked."""
-    path = Path(path)
+    path = as_path(path)
     packed = path.read_bytes()
     try:
         match path.suffix:
@@ -38,14 +46,14 @@ def read_whole(path: PathLike) -> bytes:
 def make_folder(path: PathLike) -> None:
     """Creates a folder and its missing parents."""
     try:
-        Path(path).mkdir(parents=True, exist_ok=True)
+        as_path(path).mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise InputError(f"Expected a folder to write to; got {path}, which is a file. Choose another.") from None
 
 
 def check_folder(path: PathLike) -> None:
     """Raises `InputError` if the path is a folder or its parent is missing, to fail before a long computation."""
-    path = Path(path)
+    path = as_path(path)
     if path.is_dir():
         raise InputError(f"Expected a file to write to; got the folder {path}.")
     if not path.parent.is_dir():
@@ -54,7 +62,7 @@ def check_folder(path: PathLike) -> None:
 
 def write_whole(path: PathLike, content: bytes) -> None:
     """Writes a file atomically: a crash leaves the old content. `.gz` and `.xz` are packed."""
-    target = Path(path).resolve()
+    target = as_path(path).resolve()
     match target.suffix:
         case ".gz":
             content = gzip.compress(content, mtime=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -66,13 +67,42 @@ class Graph:
         return graph
 
     @classmethod
+    def of(cls, given: Any) -> Graph:
+        """The graph that is meant: itself, or that of a NetworkX graph, a PyG `Data`, a sparse matrix or an edge_index.
+
+        >>> Graph.of([[0, 1], [1, 2]])
+        Graph(num_nodes=3, num_edges=2)
+        """
+        if isinstance(given, Graph):
+            return given
+        if hasattr(given, "nodes") and hasattr(given, "edges") and hasattr(given, "is_directed"):
+            return cls.from_networkx(given)
+        if hasattr(given, "tocoo"):
+            return cls.from_scipy(given)
+        if hasattr(given, "edge_types") or hasattr(given, "edge_index"):
+            return cls.from_data(given)
+        if hasattr(given, "__array__") or isinstance(given, list | tuple):
+            return cls(given)
+        advice = " Read a file first: read_graph(path).graph." if isinstance(given, str | os.PathLike) else ""
+        raise InputError(
+            f"Expected a Graph, a NetworkX graph, a PyG Data, a SciPy sparse matrix or an edge_index; "
+            f"got {type(given).__name__}.{advice}"
+        )
+
+    @classmethod
     def from_networkx(cls, graph: nx.Graph[Any]) -> Graph:
         """The graph of a NetworkX graph, nodes in its iteration order; directions are dropped (see `moralize`)."""
+        if not (hasattr(graph, "nodes") and hasattr(graph, "edges")):
+            raise InputError(f"Expected a NetworkX graph; got {type(graph).__name__}.")
         return cls(*_networkx_edges(graph))
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Graph:
         """The graph of a square SciPy sparse matrix: every nonzero entry is an edge."""
+        if not hasattr(matrix, "tocoo"):
+            raise InputError(
+                f"Expected a SciPy sparse matrix; got {type(matrix).__name__}. Use scipy.sparse.coo_array(matrix)."
+            )
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise InputError(f"Expected a square sparse matrix; got shape {tuple(matrix.shape)}.")
         entries = matrix.tocoo()
@@ -110,7 +140,9 @@ class Graph:
         >>> Graph.union([Graph([[0], [1]]), Graph([[0], [1]])]).edge_index.tolist()
         [[0, 1, 2, 3], [1, 0, 3, 2]]
         """
-        graphs = list(graphs)
+        if isinstance(graphs, Graph) or not isinstance(graphs, Iterable):
+            raise InputError(f"Expected a list of graphs; got {type(graphs).__name__}. Put a single one in brackets.")
+        graphs = [Graph.of(graph) for graph in graphs]
         nodes = np.cumsum([0] + [g.num_nodes for g in graphs])
         entries = np.cumsum([0] + [len(g.indices) for g in graphs])
         check_num_nodes(int(nodes[-1]))
@@ -227,8 +259,13 @@ def node_list(nodes: Sequence[int] | npt.ArrayLike, num_nodes: int) -> Int32:
 
 
 def _integers(values: Any, name: str) -> npt.NDArray[Any]:
-    if hasattr(values, "detach"):
+    if hasattr(values, "detach") and hasattr(values, "dim"):
         values = values.detach().cpu().numpy()
+    if not hasattr(values, "__array__") and not isinstance(values, Sequence | int | float):
+        raise InputError(
+            f"Expected {name} as an array of integers; got {type(values).__name__}. "
+            f"For NetworkX graphs, PyG Data and sparse matrices: Graph.of(...)."
+        )
     try:
         array = np.asarray(values)
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, field, fields, replace
 from importlib import import_module
@@ -66,6 +67,40 @@ def _broken_rule(value: Any, hint: Any, limits: dict[str, float]) -> str | None:
         if not holds(value, limit):
             return f"to be {words} {limit:g}"
     return None
+
+
+def rule_in_words(rule: str) -> str:
+    """What a parser expected of a value, such as "Input should be a valid integer", in the words of this library.
+
+    >>> rule_in_words("Input should be a valid integer, unable to parse string as an integer")
+    'to be a whole number'
+    >>> rule_in_words("Input should be greater than or equal to 10")
+    'to be at least 10'
+    """
+    for pattern, words in _PARSER_WORDS.items():
+        if found := re.match(pattern, rule):
+            return found.expand(words)
+    return f"to be valid ({rule})"
+
+
+_PARSER_WORDS = {
+    r"Input should be a valid integer": "to be a whole number",
+    r"Input should be a valid number": "to be a number",
+    r"Input should be a finite number": "to be a finite number",
+    r"Input should be a valid boolean": "to be true or false",
+    r"Input should be a valid string": "to be a text",
+    r"Input should be a valid list": "to be a list",
+    r"Input should be a valid dictionary": "to be an object with names and values",
+    r"Input should be greater than or equal to (\S+)": r"to be at least \1",
+    r"Input should be greater than (\S+)": r"to be above \1",
+    r"Input should be less than or equal to (\S+)": r"to be at most \1",
+    r"Input should be less than (\S+)": r"to be below \1",
+    r"Input should be (.*)": r"to be \1",
+    r"Field required": "to be given",
+    r"Extra inputs are not permitted": "not to be given: there is no such name",
+    r"(?:List|Tuple|Set) should have at least (\d+) items?": r"to have at least \1",
+    r"Value error, (.*)": r"to be valid: \1",
+}
 
 
 def find_place(place: Any) -> Any:

@@ -35,29 +35,73 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
 
 
 def test_marginals_are_printed(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, model) == (0, "MAR\n2 2 0.3 0.7 2 0.4 0.6\n", "")
+    assert run(capsys, model, "--uai") == (0, "MAR\n2 2 0.3 0.7 2 0.4 0.6\n", "")
+    code, output, errors = run(capsys, model)
+    assert (code, errors) == (0, "")
+    assert [line.split() for line in output.splitlines()[1:3]] == [
+        ["0", "0:", "0.3000", "1:", "0.7000"],
+        ["1", "0:", "0.4000", "1:", "0.6000"],
+    ]
 
 
 def test_evidence_counts_when_it_is_given(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, output, _ = run(capsys, model, "--evidence", f"{model}.evid")
+    code, output, _ = run(capsys, model, "--evidence", f"{model}.evid", "--uai")
     assert (code, output) == (0, "MAR\n2 2 0 1 2 0.428571429 0.571428571\n")
 
 
 def test_partition_function_and_best_assignment(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, output, _ = run(capsys, model, "--task", "pr")
+    code, output, _ = run(capsys, model, "--task", "pr", "--uai")
     assert code == 0
     assert output == "PR\n1\n"
-    assert run(capsys, model, "--task", "map")[1] == "MAP\n2 1 1\n"
+    assert run(capsys, model, "--task", "map", "--uai")[1] == "MAP\n2 1 1\n"
+    assert run(capsys, model, "--task", "pr")[1].startswith("log10 of the partition function: 1\n")
 
 
 def test_bif(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "model.bif"
     path.write_text(BIF)
     (tmp_path / "seen.evid").write_text("1 1 1")
-    assert run(capsys, path)[1] == "MAR\n2 2 0.5 0.5 2 0.5 0.5\n"
-    assert run(capsys, path, "--evidence", tmp_path / "seen.evid")[1] == "MAR\n2 2 0.25 0.75 2 0 1\n"
-    pr = run(capsys, path, "--evidence", tmp_path / "seen.evid", "--task", "pr")[1].split()
+    assert run(capsys, path, "--uai")[1] == "MAR\n2 2 0.5 0.5 2 0.5 0.5\n"
+    assert run(capsys, path, "--evidence", tmp_path / "seen.evid", "--uai")[1] == "MAR\n2 2 0.25 0.75 2 0 1\n"
+    pr = run(capsys, path, "--evidence", tmp_path / "seen.evid", "--task", "pr", "--uai")[1].split()
     assert float(pr[1]) == pytest.approx(math.log10(0.5))
+
+
+def test_evidence_and_answers_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.bif"
+    path.write_text(BIF)
+    (tmp_path / "seen.txt").write_text("b = yes\n\n")
+    code, output, _ = run(capsys, path, "--observe", "b=yes")
+    assert code == 0
+    assert output.splitlines()[1].split() == ["a", "no:", "0.2500", "yes:", "0.7500"]
+    assert output.splitlines()[2].split() == ["b", "no:", "0.0000", "yes:", "1.0000", "observed"]
+    for given in (["--observe", "b=yes"], ["--observe", "1=1"], ["--evidence", tmp_path / "seen.txt"]):
+        found = json.loads(run(capsys, path, *given, "--json")[1])
+        assert found["marginals"]["a"] == pytest.approx({"no": 0.25, "yes": 0.75})
+    found = json.loads(run(capsys, path, "--observe", "b=yes", "--task", "map", "--json")[1])
+    assert found["assignment"] == {"a": "yes", "b": "yes"}
+
+
+NAMES = {
+    "state": ("b=maybe", "Expected a state of b out of no, yes; got 'maybe'."),
+    "variable": ("c=yes", "Expected a variable out of a, b; got 'c'."),
+    "number": ("7=0", "Expected a variable between 0 and 1; got 7."),
+    "no state": ("b", "--observe: expected VARIABLE=STATE; got 'b'."),
+}
+
+
+@pytest.mark.parametrize(("given", "message"), NAMES.values(), ids=NAMES)
+def test_wrong_names(given: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.bif"
+    path.write_text(BIF)
+    code, output, errors = run(capsys, path, "--observe", given)
+    assert (code, output, errors) == (2, "", f"Error: {message}\n")
+
+
+def test_json_without_out_is_the_answer(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(run(capsys, model, "--json")[1])
+    assert found["marginals"] == [pytest.approx([0.3, 0.7]), pytest.approx([0.4, 0.6])]
+    assert json.loads(run(capsys, model, "--json", "--task", "pr")[1])["log10_partition"] == pytest.approx(1.0)
 
 
 def test_answers_are_written(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +122,7 @@ BAD = {
     "malformed": (["{broken}"], "broken.uai: line 2: expected the number of variables"),
     "other evidence": (["{model}", "--evidence", "{other}"], "Expected evidence on variables between 0 and 1; got 7."),
     "impossible": (["{zero}"], "Expected evidence of positive probability"),
-    "endless limit": (["{model}", "--memory-limit", "inf"], "Expected memory_limit in bytes, from 0 to 2^63; got inf."),
+    "endless limit": (["{model}", "--memory-limit", "inf"], "Expected --memory-limit as a number of GiB; got inf."),
     "too large": (["{model}", "--memory-limit", "0.00000001"], "Expected clique tables of at most 10 bytes"),
 }
 
@@ -113,7 +157,7 @@ def test_where_nothing_can_be_written_nothing_is_computed(
 def test_impossible_evidence_has_a_partition_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "zero.uai"
     path.write_text(UAI.replace("1 2 3 4", "0 0 0 0"))
-    assert run(capsys, path, "--task", "pr") == (0, "PR\n-inf\n", "")
+    assert run(capsys, path, "--task", "pr", "--uai") == (0, "PR\n-inf\n", "")
 
 
 def test_help_explains(capsys: pytest.CaptureFixture[str]) -> None:

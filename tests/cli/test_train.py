@@ -244,8 +244,11 @@ def test_a_folder_without_a_checkpoint_gets_a_new_configuration(
 
 BAD_GRAPHS = {
     "not JSON": ("{", "to be a JSON file"),
-    "no nodes": ('{"nodes": [], "edges": []}', "expected nodes: List should have at least 1 item"),
-    "unknown name": ('{"nodes": [{"x": [1.0]}], "edges": [], "colour": 1}', "expected colour: Extra inputs"),
+    "no nodes": ('{"nodes": [], "edges": []}', "expected nodes to have at least 1; got []"),
+    "unknown name": (
+        '{"nodes": [{"x": [1.0]}], "edges": [], "colour": 1}',
+        "expected colour not to be given",
+    ),
     "text for a number": ('{"nodes": [{"x": ["a"]}], "edges": []}', "expected nodes.0.x.0"),
     "no type": (
         '{"nodes": [{"x": [1, 1, 1, 1, 1, 1]}], "edges": []}',
@@ -290,13 +293,13 @@ def test_bad_graphs_are_one_line(
 
 
 BAD_FLAGS = {
-    "unknown conv": (["--conv", "cnn"], "Expected conv out of gcn, sage, gat, gin or MODULE:NAME; got 'cnn'"),
-    "no rounds": (["--layers", "0"], "Expected layers to be at least 1; got 0"),
-    "all dropped": (["--dropout", "1"], "Expected dropout to be below 1; got 1.0"),
+    "unknown conv": (["--conv", "cnn"], "Expected --conv out of gcn, sage, gat, gin or MODULE:NAME; got 'cnn'"),
+    "no rounds": (["--layers", "0"], "Expected --layers to be at least 1; got 0"),
+    "all dropped": (["--dropout", "1"], "Expected --dropout to be below 1; got 1.0"),
     "no cuda": (["--device", "cuda"], "CUDA is not available"),
-    "unknown device": (["--device", "abacus"], "Expected a device such as cpu or cuda; got 'abacus'"),
+    "unknown device": (["--device", "abacus"], "Expected --device such as cpu or cuda; got 'abacus'"),
     "no threads": (["--threads", "0"], "--threads"),
-    "infinite step": (["--lr", "inf"], "Expected lr to be a number; got inf"),
+    "infinite step": (["--lr", "inf"], "Expected --lr to be a number; got inf"),
     "huge seed": (["--seed", "9223372036854775807", "--runs", "2"], "seed"),
     "sparse features": (["--dataset", "cora", "--standardise"], "cora"),
 }
@@ -319,7 +322,7 @@ def test_bad_flags_are_one_line(
     ("content", "message"),
     [
         ("hiden: 3\n", "Expected no other names than dataset, runs, "),
-        ("hidden: many\n", "Expected hidden to be a valid integer; got 'many'"),
+        ("hidden: many\n", "Expected hidden to be a whole number; got 'many'"),
         ("- 1\n", "to map names to values"),
         ("a: [\n", "to be a YAML file"),
         ("a: !!python/object/apply:os.system ['true']\n", "to be a YAML file"),
@@ -341,7 +344,7 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = output.splitlines()
     assert lines[0] == "Test accuracy on generated scenes"
     assert [line.split()[0] for line in lines[2:6]] == ["gcn", "sage", "gat", "gin"]
-    assert "Exact posterior, the optimum: " in output
+    assert "The optimum, from the exact posterior: " in output
     page = (tmp_path / "report.html").read_text()
     accuracy = lines[3].split()[1]
     assert accuracy in page

@@ -59,7 +59,7 @@ def test_shares_that_sum_to_one_leave_no_node_out() -> None:
         ({"num_nodes": 50, "val": 0.0}, "Expected the share val between 0 and 1; got 0.0"),
         ({"num_nodes": 50, "test": float("nan")}, "Expected the share test between 0 and 1; got nan"),
         ({"num_nodes": 50, "seed": -1}, "Expected a seed between"),
-        ({"num_nodes": 2.5}, "Expected num_nodes as an integer"),
+        ({"num_nodes": 2.5}, "Expected the number of nodes, the graphs, or"),
     ],
 )
 def test_wrong_shares(options: dict[str, float], message: str) -> None:

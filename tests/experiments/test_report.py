@@ -15,8 +15,9 @@ import torch
 
 import neuraltrees as nt
 from neuraltrees.experiments import report as report_module
-from neuraltrees.experiments.report import DemoReport, Trained, write_report
+from neuraltrees.experiments.report import Confusion, DemoReport, Trained, write_report
 
+ORDER = ("neural tree", "GNN")
 VOID = {"meta", "link"}
 
 
@@ -65,6 +66,10 @@ def trained(network: str, conv: str, *test: float, **changes: Any) -> Trained:
     return replace(made, **changes)
 
 
+def confusion(counts: torch.Tensor) -> Confusion:
+    return Confusion("objects", counts, ["table", "rug", "bowl"])
+
+
 def a_report(**changes: Any) -> DemoReport:
     graph = nt.Graph([[0, 0, 1, 2], [1, 2, 3, 3]])
     decomposition = nt.decompose(graph)
@@ -82,8 +87,13 @@ def a_report(**changes: Any) -> DemoReport:
         ],
         optimum=0.853,
         features_only=0.561,
-        confusion=torch.tensor([[3, 1, 0], [0, 0, 0], [2, 1, 5]]),
-        confusion_names=["table", "rug", "bowl"],
+        confusions=[
+            Confusion("objects", torch.tensor([[3, 1, 0], [0, 0, 0], [2, 1, 5]]), ["table", "rug", "bowl"]),
+            Confusion("rooms", torch.tensor([[2, 1], [0, 4]]), ["kitchen", "attic"]),
+        ],
+        rounds=4,
+        diameters=(2, 5),
+        links={"the paper": "https://arxiv.org/abs/2105.07264", "your own graphs": "../docs/your_own_graphs.md"},
     )
     return replace(made, **changes)
 
@@ -101,27 +111,31 @@ def test_the_page_is_well_formed_and_its_references_resolve(tmp_path: Path) -> N
     pointed = re.findall(r"url\(#([^)]*)\)", html) + [link[1:] for link in page.values("href") if link[0] == "#"]
     assert {*pointed, *page.values("aria-labelledby")} <= set(ids)
     assert any(link.startswith("bars-") for link in pointed)  # the hatch
-    assert [tag for tag, _ in page.elements if tag in ("h1", "h2")] == ["h1", *["h2"] * 5]
+    assert [tag for tag, _ in page.elements if tag in ("h1", "h2")] == ["h1", *["h2"] * 6]
     figures = [attrs for tag, attrs in page.elements if tag == "svg"]
-    assert len(figures) == 6  # bars, two convolutions, scene, H-tree, confusion
+    assert len(figures) == 7  # bars, scene, H-tree, two convolutions, two confusions
     assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in figures)
 
 
 def test_the_page_loads_nothing(tmp_path: Path) -> None:
     html = written(a_report(), tmp_path)
     page = Page(html)
-    assert "http:" not in html and "https:" not in html and "@import" not in html and "<script" not in html
-    assert all(link.startswith(("#", "data:")) for link in page.values("href") + page.values("src"))
+    assert "@import" not in html and "<script" not in html and page.values("src") == []
+    links = [attrs["href"] for tag, attrs in page.elements if tag == "a"]
+    assert links == ["#scene-title", "https://arxiv.org/abs/2105.07264", "../docs/your_own_graphs.md"]  # to be clicked
+    loaded = [attrs["href"] for tag, attrs in page.elements if tag != "a" and attrs.get("href")]
+    assert all(link.startswith(("#", "data:")) for link in loaded)
+    assert html.count("http") == 1
     assert len(html) < 200_000
 
 
 def test_the_table_says_every_number(tmp_path: Path) -> None:
     page = Page(written(a_report(), tmp_path))
     assert page.rows == [
-        ["convolution", "network", "validation", "test", "points to optimum", "seconds"],
-        ["GCN", "GNN", "50.0", "72.0 ± 2.0", "−13.3", "5.7"],
-        ["neural tree ★", "50.0", "82.0 ± 2.0", "−3.3", "12.3"],
-        ["GAT", "neural tree", "50.0", "81.0", "−4.3", "12.3"],
+        ["convolution", "network", "validation", "test", "points below optimum", "seconds"],
+        ["GCN", "GNN", "50.0", "72.0 (70.0–74.0)", "13.3", "5.7"],
+        ["neural tree ★", "50.0", "82.0 (80.0–84.0)", "3.3", "12.3"],
+        ["GAT", "neural tree", "50.0", "81.0", "4.3", "12.3"],
     ]
     assert [attrs.get("class") for tag, attrs in page.elements if tag == "tr"] == [None, None, "best", None]
 
@@ -135,6 +149,9 @@ def test_the_figures_say_their_numbers(tmp_path: Path) -> None:
     # Rows: bowl 2, 1, 5 of 8 and table 3, 1, 0 of 4; no node is a rug, which was predicted twice.
     assert {"bowl (8)", "table (4)", "62", "25", "75"} <= texts and "rug" not in texts
     assert "2 predictions of classes without a test node" in " ".join(" ".join(page.texts).split())
+    assert {"12 objects", "7 rooms"} <= texts
+    assert sum(text == "attic" for text in texts_of(page)) == 2  # a column has its name above and below
+    assert "% of the true class" in texts  # the scale of the colours
 
 
 def test_colours_stay_colours_where_ids_are_renamed(tmp_path: Path) -> None:
@@ -144,14 +161,44 @@ def test_colours_stay_colours_where_ids_are_renamed(tmp_path: Path) -> None:
     assert "#D55E00".lower() in {paint.lower() for paint in page.values("fill")}  # behind the hatch
 
 
-def test_a_difference_that_rounds_to_zero_has_no_sign(tmp_path: Path) -> None:
-    page = Page(written(a_report(trained=[trained("GNN", "gin", 0.85299)]), tmp_path))
-    assert page.rows[1] == ["GIN", "GNN ★", "50.0", "85.3", "0.0", "12.3"]
+@pytest.mark.parametrize(
+    ("accuracy", "number", "words"),
+    [
+        (0.85299, "0.0", "GIN, at the optimum"),
+        (0.85301, "0.0", "GIN, at the optimum"),
+        (0.8, "5.3", "GIN, 5.3 points below the optimum"),
+        (0.86, "−0.7", "GIN, 0.7 points above the optimum"),
+    ],
+)
+def test_the_gap_to_the_optimum_in_words(tmp_path: Path, accuracy: float, number: str, words: str) -> None:
+    page = Page(written(a_report(trained=[trained("GNN", "gin", accuracy)]), tmp_path))
+    assert page.rows[1][4] == number
+    assert words in {" ".join(text.split()) for text in page.texts}
+
+
+def test_the_networks_are_compared_in_words(tmp_path: Path) -> None:
+    pairs = {"gcn": (0.8, 0.7), "sage": (0.6, 0.65), "gat": (0.5, 0.4), "gin": (0.5, 0.5)}
+    rows = [
+        trained(network, conv, value)
+        for conv, pair in pairs.items()
+        for network, value in zip(ORDER, pair, strict=True)
+    ]
+    said = " ".join(texts_of(Page(written(a_report(trained=rows), tmp_path))))
+    assert "ahead of the GNN with GCN (10.0) and GAT (10.0), and behind the GNN with GraphSAGE (5.0)" in said
+    assert "Why it is ahead" in said and "Why it is behind" in said and "its H-tree one of 5" in said
+    said = " ".join(texts_of(Page(written(a_report(), tmp_path))))
+    assert "Why it is ahead" in said and "behind" not in said
+
+
+def texts_of(page: Page) -> list[str]:
+    return [" ".join(text.split()) for text in page.texts]
 
 
 @pytest.mark.parametrize("name", ["<b>", "&amp;", '" onload="x', "$x_1$", "{{ 7 * 7 }}", "url(#a)", "]]>"])
 def test_texts_are_shown_as_they_are(tmp_path: Path, name: str) -> None:
-    report = a_report(title=name, facts={name: name}, names=[name, "a", "b", "c"], confusion_names=[name, "x", "y"])
+    report = a_report(title=name, facts={name: name}, names=[name, "a", "b", "c"])
+    matrix = replace(report.confusions[0], names=[name, "x", "y"])
+    report = replace(report, confusions=[matrix])
     page = Page(written(report, tmp_path))
     assert "b" not in {tag for tag, _ in page.elements} and page.values("onload") == []
     # Title and heading, fact and value; the graph, a bag and a leaf at least; a row and a column of the confusions.
@@ -197,9 +244,10 @@ def test_an_error_leaves_the_old_page(tmp_path: Path, monkeypatch: pytest.Monkey
         ({"trained": [trained("GNN", "cheb", 0.5)]}, "gcn, sage, gat, gin"),
         ({"optimum": math.nan}, "optimum and features_only"),
         ({"features_only": -0.1}, "optimum and features_only"),
-        ({"confusion": torch.ones(2, 3)}, r"shape \(3, 3\).*got \(2, 3\)"),
-        ({"confusion": torch.zeros(3, 3)}, "not all 0"),
-        ({"confusion": torch.tensor([[1.0, 0, 0], [0, math.nan, 0], [0, 0, 1]])}, "counts of 0 or more"),
+        ({"confusions": [confusion(torch.ones(2, 3))]}, r"shape \(3, 3\).*got \(2, 3\)"),
+        ({"confusions": [confusion(torch.zeros(3, 3))]}, "not all 0"),
+        ({"confusions": [confusion(torch.tensor([[1.0, 0, 0], [0, math.nan, 0], [0, 0, 1]]))]}, "counts of 0 or more"),
+        ({"confusions": []}, "at least one confusion matrix"),
         ({"names": ["one"]}, "one label for each of the 4"),
         ({"title": "bell \a"}, "printable"),
     ],

@@ -99,7 +99,7 @@ def test_a_device_that_is_not_there_is_refused_first(tmp_path: Path, capsys: pyt
     for name in ("compute-time", "expressivity"):
         code, _, errors = run(capsys, name, "--device", "abacus", "--out", tmp_path / "out")
         assert code == 2
-        assert "Expected a device such as cpu or cuda; got 'abacus'." in errors
+        assert "Expected --device such as cpu or cuda; got 'abacus'." in errors
     assert not (tmp_path / "out").exists()
 
 
@@ -116,7 +116,7 @@ def test_the_paper_protocol_is_the_default() -> None:
 def test_list_and_unknown_names(capsys: pytest.CaptureFixture[str]) -> None:
     code, output, _ = run(capsys, "--list")
     assert code == 0
-    assert [line.split()[0] for line in output.splitlines()] == list(EXPERIMENTS)
+    assert [line.split()[0] for line in output.splitlines()[1:]] == list(EXPERIMENTS)
     code, _, errors = run(capsys, "table2")
     assert code == 2
     assert "Expected an experiment out of table1, " in errors
@@ -158,13 +158,23 @@ def test_a_tiny_version(name: str, tmp_path: Path, data_root: Path, capsys: pyte
     small = ("--quick", "--runs", 2, "--epochs", 1, "--data-root", data_root, "--out", tmp_path)
     code, output, _ = run(capsys, name, *small)
     assert code == 0
-    assert "not the paper's protocol" in output
+    assert "A smoke test (--quick): it shows that everything runs." in output
+    assert "smoke test (--quick)" in (tmp_path / "quick" / f"{name}.svg").read_text()
     files = {path.name for path in (tmp_path / "quick").iterdir()}
     assert files == {f"{name}.json", f"{name}.md", f"{name}.svg", f"{name}.png"}
     page = (tmp_path / "quick" / f"{name}.md").read_text()
     for cell in trained(Results.read(tmp_path / "quick" / f"{name}.json")):
         shown = mean_std([entry["test"] for entry in cell["runs"]])
         assert shown in page and shown in output
+
+
+def test_what_quick_does_not_change_is_no_smoke_test(
+    tmp_path: Path, data_root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, output, _ = run(capsys, "dataset-statistics", "--quick", "--data-root", data_root, "--out", tmp_path)
+    assert code == 0
+    assert "smoke test" not in output
+    assert "smoke test" not in (tmp_path / "quick" / "dataset-statistics.svg").read_text()
 
 
 def test_the_second_stage_follows_from_the_first(

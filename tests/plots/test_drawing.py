@@ -322,7 +322,15 @@ def test_wrong_inputs_are_named() -> None:
         nt.draw(golden, nt.decompose(star))
     with pytest.raises(ValueError, match=r"the H-tree of this graph of 5 nodes \(got one over 9"):
         nt.draw(golden, htree=nt.build_htree(star))
-    with pytest.raises(ValueError, match=r"an H-tree of at most 400 nodes.*\(got 600\).*subgraph"):
-        nt.draw(graph_of([], 300), htree=nt.build_htree(graph_of([], 300)))
-    with pytest.raises(ValueError, match=r"a graph of at most 400 nodes.*\(got 401\)"):
-        nt.draw(graph_of([], 401))
+
+
+def test_what_is_too_large_is_summed_up(tmp_path: Path) -> None:
+    alone = graph_of([], 300)
+    figure = nt.draw(alone, htree=nt.build_htree(alone))
+    assert [axes.get_title() for axes in figure.axes] == ["graph", "H-tree (600 nodes, 300 of them leaves)"]
+    many = graph_of([(0, v) for v in range(1, 401)], 401)
+    figure = nt.draw(many, nt.decompose(many), nt.build_htree(many), path=tmp_path / "many.svg")
+    decomposition, graph, htree = figure.axes
+    assert graph.get_title() == "graph (401 nodes, 400 edges)"
+    assert decomposition.get_title() == "tree decomposition (width 1)"
+    assert htree.get_title() == "H-tree (1,200 nodes, 800 of them leaves)"

@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from neuraltrees.cli import bench, decompose, demo, htree, infer, predict, reproduce, train, tune
 from neuraltrees.cli.terminal import errors
+from neuraltrees.cli.wording import error_in_words, usage_in_words
 from neuraltrees.errors import NeuralTreesError
 
 STOPPED = 130
@@ -65,12 +66,14 @@ def main(arguments: list[str] | None = None) -> None:
     """Runs a command; bad input ends with one line on standard error and exit code 2."""
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # so that --dataset mine:load finds mine.py, as `python -m` would
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(given, standalone_mode=False)
     except typer.TyperException as error:
-        code = _fail(error.format_message() if hasattr(error, "format_message") else str(error))
+        code = _fail(usage_in_words(error, given))
     except NeuralTreesError as error:
-        code = _fail(str(error))
+        name = next((each for each in given if not each.startswith("-")), "")
+        code = _fail(error_in_words(error, name, COMMANDS.get(name)))
     except OSError as error:
         code = _fail(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
     except (KeyboardInterrupt, typer.Abort):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json as to_json
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from neuraltrees.cli.options import AsJson, Threads
-from neuraltrees.cli.terminal import output, working
+from neuraltrees.cli.terminal import print_table, working
+
+if TYPE_CHECKING:
+    from neuraltrees.experiments.bench import Comparison
 
 
 def bench(
@@ -34,8 +37,11 @@ def bench(
     if json:
         print(to_json.dumps([{**vars(each), "ratio": each.ratio} for each in found]))
         return
-    table = Table("what", "time", "rival", "its time", "ratio", title=f"{threads} thread{'s' * (threads > 1)}")
-    for each in found:
-        times = (f"{1000 * seconds:,.1f} ms" for seconds in (each.ours, each.theirs))
-        table.add_row(each.what, next(times), each.rival, next(times), f"{each.ratio:,.1f} ×")
-    output.print(table)
+    title = f"Running times with {threads} thread{'s' * (threads > 1)}"
+    header = ("what", "time", "rival", "its time", "ratio")
+    print_table(title, header, [_row(each) for each in found])
+
+
+def _row(each: Comparison) -> Sequence[str]:
+    ours, theirs = (f"{1000 * seconds:,.1f} ms" for seconds in (each.ours, each.theirs))
+    return each.what, ours, each.rival, theirs, f"{each.ratio:,.1f} ×"

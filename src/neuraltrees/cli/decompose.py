@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import json as to_json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 
 from neuraltrees.cli.options import AsJson
-from neuraltrees.cli.terminal import Value, searching, show, working
+from neuraltrees.cli.terminal import Value, errors, say, searching, show, working
 from neuraltrees.decomposition import TreeDecomposition, decompose
 from neuraltrees.decomposition.decompose import DEFAULT_SECONDS, METHODS, Method, check_method
+from neuraltrees.errors import InputError
+from neuraltrees.files import check_folder, write_whole
 from neuraltrees.graph import Graph
+from neuraltrees.graph_files import NamedGraph, read_graph
+from neuraltrees.graph_files.read import ending_of
 
-GraphFile = Annotated[Path, typer.Argument(metavar="FILE", help="A graph in the PACE format: .gr, .gr.gz or .gr.xz.")]
+GraphFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="A graph: PACE (.gr), an edge per line (.csv, .tsv, .txt, .edges) or GraphML; also with .gz or .xz.",
+    ),
+]
 MethodName = Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.join(METHODS)}.")]
 Seed = Annotated[int, typer.Option(help="Seed that breaks ties; the same seed gives the same result.")]
 Restarts = Annotated[int, typer.Option(help="Maximum runs of the greedy methods; the narrowest result is kept.")]
@@ -26,7 +38,12 @@ TimeLimit = Annotated[
 def decompose_file(
     file: GraphFile,
     method: MethodName = "min_fill",
-    out: Annotated[Path | None, typer.Option(help="File to write the decomposition to: .td, .td.gz or .td.xz.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write the decomposition to: .td (PACE) or .json (bags of names); also with .gz or .xz."
+        ),
+    ] = None,
     seed: Seed = 0,
     restarts: Restarts = 4,
     time_limit: TimeLimit = None,
@@ -34,16 +51,19 @@ def decompose_file(
 ) -> None:
     """Compute a tree decomposition of a graph; print its width and a lower bound on the treewidth.
 
+    Nodes of edge lists and GraphML keep their names: in comments of a .td file, in the bags of a .json file.
+
     Example: neuraltrees decompose grid.gr --method best --time-limit 5 --out grid.td
     """
     check_method(method)
-    with working(f"reading {file.name}"):
-        graph = Graph.read_gr(file)
+    check_out(out, (".td", ".json"))
+    named = read_named(file)
+    graph = named.graph
     start = time.perf_counter()
     td = decompose_with_progress(graph, cast(Method, method), seed, restarts, time_limit)
     seconds = time.perf_counter() - start
     if out is not None:
-        td.write_td(out)
+        _write(td, named, out)
     facts: dict[str, Value] = {
         "nodes": graph.num_nodes,
         "edges": graph.num_edges,
@@ -57,6 +77,34 @@ def decompose_file(
         "written to": None if out is None else str(out),
     }
     show(f"Tree decomposition of {file.name}", facts, json)
+
+
+def read_named(file: Path) -> NamedGraph:
+    """The graph of a file with the names of its nodes; says what of the file is not used."""
+    with working(f"reading {file.name}"):
+        named = read_graph(file)
+    if named.ignored:
+        say(f"Not used of {file.name}: {', '.join(named.ignored)}.", errors)
+    return named
+
+
+def check_out(out: Path | None, endings: Sequence[str]) -> None:
+    """Raises `InputError` if a file cannot be written, before a long computation."""
+    if out is None:
+        return
+    if ending_of(out) not in endings:
+        raise InputError(f"Expected --out to end in {' or '.join(endings)}, also with .gz or .xz; got {out.name}.")
+    check_folder(out)
+
+
+def _write(td: TreeDecomposition, named: NamedGraph, out: Path) -> None:
+    if ending_of(out) == ".td":
+        numbers = all(name == str(place + 1) for place, name in enumerate(named.names))
+        td.write_td(out, () if numbers else named.names)
+        return
+    bags = [[named.names[v] for v in bag] for bag in td.bags]
+    content = {"width": td.width, "lower_bound": td.lower_bound, "bags": bags, "edges": td.edges.tolist()}
+    write_whole(out, to_json.dumps(content, indent=1, ensure_ascii=False).encode())
 
 
 def decompose_with_progress(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from neuraltrees.cli.terminal import errors, output, working
+from neuraltrees.cli.terminal import errors, print_table, say, working
 from neuraltrees.extras import require
 from neuraltrees.files import make_folder
 
@@ -56,25 +57,42 @@ def demo(
         report = run_demo(size, seed, min(workers, os.cpu_count() or 1), on_trained)
     with working("writing the report"):
         path = out / "report.html"
-        write_report(report, path)
+        write_report(replace(report, links=_links(out)), path)
     _show(report)
     seconds = time.perf_counter() - start
-    output.print(f"Report: {path} (all in {seconds:.0f} s)", highlight=False, soft_wrap=True, markup=False)
+    say(f"Report: {path} (all in {seconds:.0f} s)")
+
+
+def _links(out: Path) -> dict[str, str]:
+    """Pages to read on: the paper, and those of the source folder where the library is used from it."""
+    links = {"the paper": "https://arxiv.org/abs/2105.07264"}
+    docs = Path(__file__).resolve().parents[3] / "docs"
+    pages = {
+        "your own graphs": "your_own_graphs.md",
+        "results at full length": "results.md",
+        "how the library is laid out": "architecture.md",
+    }
+    for text, name in pages.items():
+        if (docs / name).exists():
+            links[text] = quote(Path(os.path.relpath(docs / name, out.resolve())).as_posix())
+    return links
 
 
 def _show(report: DemoReport) -> None:
-    table = Table(box=None, pad_edge=False)
-    for column in ("convolution", "GNN", "neural tree", "GNN to optimum", "neural tree to optimum"):
-        table.add_column(column, justify="left" if column == "convolution" else "right", no_wrap=True)
     by_name = {(each.conv, each.network): each for each in report.trained}
+    networks = list(dict.fromkeys(each.network for each in report.trained))
+    header = ("convolution", *(name for network in networks for name in (network, "below optimum")))
+    rows = []
     for conv in dict.fromkeys(each.conv for each in report.trained):
-        pair = [by_name[conv, network] for network in ("GNN", "neural tree")]
-        accuracies = [f"{100 * each.accuracy:.1f} %" for each in pair]
-        gaps = [f"{100 * (each.accuracy - report.optimum):+.1f}" for each in pair]
-        table.add_row(conv, *accuracies, *gaps)
-    output.print("Test accuracy on generated scenes", style="bold", highlight=False)
-    output.print(table)
+        row = [conv]
+        for network in networks:
+            each = by_name.get((conv, network))
+            row += ["–"] * 2 if each is None else _with_gap(each.accuracy, report.optimum)
+        rows.append(row)
+    print_table("Test accuracy on generated scenes", header, rows)
     optimum, own = 100 * report.optimum, 100 * report.features_only
-    output.print(
-        f"Exact posterior, the optimum: {optimum:.1f} %. From a node's own features: {own:.1f} %.", highlight=False
-    )
+    say(f"The optimum, from the exact posterior: {optimum:.1f} %. From a node's own features alone: {own:.1f} %.")
+
+
+def _with_gap(accuracy: float, optimum: float) -> list[str]:
+    return [f"{100 * accuracy:.1f} %", f"{100 * (optimum - accuracy):.1f}"]

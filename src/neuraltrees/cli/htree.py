@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json as to_json
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -14,13 +16,19 @@ from neuraltrees.cli.decompose import (
     Restarts,
     Seed,
     TimeLimit,
+    check_out,
     decompose_with_progress,
+    read_named,
 )
 from neuraltrees.cli.options import AsJson
 from neuraltrees.cli.terminal import Value, show, working
 from neuraltrees.decomposition import sample_bounded_treewidth
 from neuraltrees.decomposition.decompose import Method, check_method
-from neuraltrees.graph import Graph
+from neuraltrees.files import check_folder, write_whole
+from neuraltrees.graph_files.read import ending_of
+
+if TYPE_CHECKING:
+    from neuraltrees.htree import HTree
 
 
 def htree_of_file(
@@ -37,20 +45,32 @@ def htree_of_file(
     draw: Annotated[
         Path | None, typer.Option(help="File to draw graph, decomposition and H-tree to: .svg, .png or .pdf.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write the H-tree to: .safetensors.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write the H-tree to: .safetensors, or .json with the names of the nodes."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Build the H-tree of a graph; print its statistics, draw it or write it to a file.
 
-    A graph of large treewidth has a huge H-tree: bound its treewidth with --k.
+    Nodes of edge lists and GraphML keep their names. What is too large to be legible is summed up in the picture. A
+    graph of large treewidth has a huge H-tree: bound its treewidth with --k.
 
     Example: neuraltrees htree citations.gr --k 4 --out citations.safetensors
     """
     check_method(method)
-    with working(f"reading {file.name}"):
-        graph = Graph.read_gr(file)
+    check_out(out, (".safetensors", ".json"))
     with working("loading"):
-        from neuraltrees.htree import build_htree, save_htree
+        from neuraltrees.htree import build_htree
+
+        if draw is not None:  # fail before the work, not after it
+            from neuraltrees.plots.drawing import draw as draw_figure
+            from neuraltrees.plots.style import check_ending
+
+            check_ending(draw)
+            check_folder(draw)
+    named = read_named(file)
+    graph = named.graph
     facts: dict[str, Value] = {"nodes": graph.num_nodes, "edges": graph.num_edges}
     start = time.perf_counter()
     if k is not None:
@@ -83,12 +103,34 @@ def htree_of_file(
         facts["mean diameter of a tree"] = round(float(diameters.double().mean()), 3)
     facts["seconds"] = round(seconds, 4)
     if out is not None:
-        save_htree(tree, out)
+        _write(tree, named.names, out)
         facts["written to"] = str(out)
     if draw is not None:
-        from neuraltrees.plots.drawing import draw as draw_figure
+        from neuraltrees.plots.drawing import too_large
 
+        labels = None if file.suffix == ".gr" else named.names
         with working("drawing"):
-            draw_figure(graph, decomposition, tree, path=draw)
-        facts["drawn to"] = str(draw)
+            draw_figure(graph, decomposition, tree, labels=labels, path=draw)
+        summed_up = too_large(graph, decomposition, tree)
+        note = f" ({', '.join(summed_up)} summed up: too large to draw)" if summed_up else ""
+        facts["drawn to"] = f"{draw}{note}"
     show(f"H-tree of {file.name}", facts, json)
+
+
+def _write(tree: HTree, names: Sequence[str], out: Path) -> None:
+    """As tensors with the names in the metadata, or as JSON with a bag of names per node of the tree."""
+    if ending_of(out) == ".safetensors":
+        from neuraltrees.htree import save_htree
+
+        save_htree(tree, out, names)
+        return
+    kappa, parent = tree.kappa.tolist(), tree.parent.tolist()
+    nodes = [
+        {"parent": None if parent[i] < 0 else parent[i], "leaf": kappa[i] >= 0, "bag": [names[v] for v in tree.bag(i)]}
+        for i in range(tree.num_nodes)
+    ]
+    roots = [
+        pair for pair, kind in zip(tree.edge_index.t().tolist(), tree.edge_type.tolist(), strict=True) if kind == 0
+    ]
+    content = {"nodes": nodes, "root_edges": [pair for pair in roots if pair[0] < pair[1]]}
+    write_whole(out, to_json.dumps(content, indent=1, ensure_ascii=False).encode())

@@ -1,22 +1,26 @@
-"""neuraltrees infer: exact inference in a model file, results in the UAI formats."""
+"""neuraltrees infer: exact inference in a model file; answers as a table, as JSON or in the UAI formats."""
 
 from __future__ import annotations
 
+import json as to_json
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from neuraltrees.cli.terminal import Value, errors, show, working
-from neuraltrees.files import check_folder, write_whole
+from neuraltrees.cli.options import AsJson
+from neuraltrees.cli.terminal import Value, errors, key_of, output, print_table, say, show, working
+from neuraltrees.errors import InputError
+from neuraltrees.files import check_folder, read_whole, write_whole
 
 if TYPE_CHECKING:
-    from neuraltrees.inference import JunctionTree, MarkovNetwork
+    from neuraltrees.inference import BayesianNetwork, JunctionTree, MarkovNetwork
     from neuraltrees.inference.passes import Progress as ProgressCallback
 
 
@@ -31,45 +35,63 @@ def infer(
         Path, typer.Argument(metavar="MODEL", help="A model: .uai or .bif, plain, .gz or .xz.", show_default=False)
     ],
     evidence: Annotated[
-        Path | None, typer.Option(help="Observed variables, as a UAI .evid file.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Observed variables: a UAI .evid file, or lines of VARIABLE=STATE by name or number.",
+            show_default=False,
+        ),
+    ] = None,
+    observe: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="VARIABLE=STATE",
+            help="An observed variable, by name or number; repeat for several.",
+            show_default=False,
+        ),
     ] = None,
     task: Annotated[
         InferenceTask,
         typer.Option(help="mar: all marginals; pr: log10 of the partition function; map: a most probable assignment."),
     ] = InferenceTask.mar,
     out: Annotated[
-        Path | None, typer.Option(help="File to write the result to, instead of printing it.", show_default=False)
+        Path | None, typer.Option(help="File to write the answer to, in the UAI format.", show_default=False)
     ] = None,
+    uai: Annotated[bool, typer.Option("--uai", help="Print the answer in the UAI format instead of a table.")] = False,
     memory_limit: Annotated[
         float | None,
         typer.Option(help="GiB for the clique tables; by default half of the memory.", show_default=False, min=0),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed that breaks ties between decompositions.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="With --out: print JSON instead of a table.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Run the exact junction-tree algorithm on a Markov or Bayesian network.
 
-    The result has the format of the UAI competitions: MAR, PR or MAP. An .evid file beside the model is only read if it
-    is given by --evidence.
+    The answer is printed as a table, with the names of variables and states that a .bif file gives; --uai and --out
+    have the formats of the UAI competitions, MAR, PR and MAP. An .evid file beside the model is only read if it is
+    given by --evidence.
 
-    Example: neuraltrees infer Promedus_11.uai --evidence Promedus_11.uai.evid --task mar --out Promedus_11.uai.MAR
+    Example: neuraltrees infer asia.bif --observe smoke=yes --observe xray=no
     """
-    start = time.perf_counter()
+    if json and uai:
+        raise InputError("Expected one of --json and --uai; got both.")
+    if memory_limit is not None and not math.isfinite(memory_limit):
+        raise InputError(f"Expected --memory-limit as a number of GiB; got {memory_limit}.")
     if out is not None:
         check_folder(out)
     with working(f"reading {model.name}"):
-        from neuraltrees.inference import JunctionTree, read_evidence
+        from neuraltrees.inference import BayesianNetwork, JunctionTree
+        from neuraltrees.inference.junction_tree import as_markov
 
-        network = _read(model)
-        observed = {} if evidence is None else read_evidence(evidence)
+        given = _read(model)
+        network = as_markov(given)
+        observed = _observed(given, evidence, observe or [])
+    start = time.perf_counter()
     with working(f"decomposing {network.num_variables:,} variables"):
         limit = None if memory_limit is None else memory_limit * 2**30
         tree = JunctionTree.of(network, observed, memory_limit=limit, seed=seed)
-    content = _answer(tree, network, task)
-    if out is None:
-        print(content, end="")
-        return
-    write_whole(out, content.encode())
+    found = _answer(tree, network, task)
+    if out is not None:
+        write_whole(out, _formatted(found, task).encode())
     facts: dict[str, Value] = {
         "variables": network.num_variables,
         "observed": len(observed),
@@ -78,13 +100,22 @@ def infer(
         "table entries": tree.entries,
         "task": task.value,
         "seconds": round(time.perf_counter() - start, 4),
-        "written to": str(out),
     }
-    show(f"Exact inference on {model.name}", facts, json)
+    if out is not None:
+        facts["written to"] = str(out)
+    named = given if isinstance(given, BayesianNetwork) else None
+    if uai:
+        print(_formatted(found, task), end="")
+    elif json:
+        print(to_json.dumps({key_of(name): value for name, value in facts.items()} | _as_json(found, task, named)))
+    else:
+        if out is None:
+            _show_answer(found, task, named, set(observed))
+            output.print()
+        show(f"Exact inference on {model.name}", facts, False)
 
 
-def _read(path: Path) -> MarkovNetwork:
-    from neuraltrees.errors import InputError
+def _read(path: Path) -> MarkovNetwork | BayesianNetwork:
     from neuraltrees.inference import read_bif, read_uai
 
     kind = path.with_suffix("").suffix if path.suffix in (".gz", ".xz") else path.suffix
@@ -92,24 +123,110 @@ def _read(path: Path) -> MarkovNetwork:
         case ".uai":
             return read_uai(path)
         case ".bif":
-            return read_bif(path).to_markov()
+            return read_bif(path)
     raise InputError(f"Expected a model that ends in .uai or .bif, plain, .gz or .xz; got {path.name}.")
 
 
-def _answer(tree: JunctionTree, network: MarkovNetwork, task: InferenceTask) -> str:
-    from neuraltrees.inference.uai import format_assignment, format_log_partition, format_marginals
+def _observed(model: MarkovNetwork | BayesianNetwork, file: Path | None, listed: Sequence[str]) -> dict[int, int]:
+    """The observed variables and their states by number, from a file and from the command line."""
+    from neuraltrees.inference import BayesianNetwork, read_evidence
 
+    given: dict[str | int, str | int] = {}
+    lines = [("--observe", each) for each in listed]
+    if file is not None:
+        content = read_whole(file)
+        if b"=" in content:
+            text = content.decode("utf-8-sig", errors="replace").splitlines()
+            lines = [(f"{file}: line {n}", line) for n, line in enumerate(text, 1) if line.strip()] + lines
+        else:
+            given.update(read_evidence(file))  # type: ignore[arg-type]
+    for place, line in lines:
+        name, equals, state = (part.strip() for part in line.partition("="))
+        if not (name and equals and state):
+            raise InputError(f"{place}: expected VARIABLE=STATE; got {line!r:.60}.")
+        variable = _by_name_or_number(name, model.names if isinstance(model, BayesianNetwork) else ())
+        if variable in given:
+            raise InputError(f"{place}: expected each variable once; got {name!r} again.")
+        given[variable] = _by_name_or_number(state, _states_of(model, variable))
+    if isinstance(model, BayesianNetwork):
+        return model.numbered(given)  # type: ignore[arg-type]
+    words = next((each for pair in given.items() for each in pair if isinstance(each, str)), None)
+    if words is not None:
+        raise InputError(f"Expected variables and states of a .uai model by number, from 0; got {words!r}.")
+    return given  # type: ignore[return-value]
+
+
+def _states_of(model: MarkovNetwork | BayesianNetwork, variable: str | int) -> Sequence[str]:
+    """The names of the states of a variable, if it has any."""
+    from neuraltrees.inference import BayesianNetwork
+
+    if not isinstance(model, BayesianNetwork):
+        return ()
+    by_number = isinstance(variable, int) and variable < len(model.names)
+    name = model.names[variable] if by_number else variable  # type: ignore[index]
+    return model.states[model.names.index(name)] if name in model.names else ()
+
+
+def _by_name_or_number(word: str, names: Sequence[str]) -> str | int:
+    """A number where it is one and nothing has it as its name."""
+    return int(word) if word.isdecimal() and word not in names else word
+
+
+def _answer(tree: JunctionTree, network: MarkovNetwork, task: InferenceTask) -> Any:
+    """The marginals, the log partition function or an assignment."""
     tables = network.log_potentials
     match task:
         case InferenceTask.mar:
             with _passing("passing messages", 2 * tree.entries) as report:
-                return format_marginals(tree.run(tables, progress=report).marginals)
+                return tree.run(tables, progress=report).marginals
         case InferenceTask.pr:
             with _passing("collecting", tree.entries) as report:
-                return format_log_partition(tree.log_partition(tables, progress=report))
+                return tree.log_partition(tables, progress=report)
         case InferenceTask.map:
             with _passing("maximising", tree.entries) as report:
-                return format_assignment(tree.map(tables, progress=report)[0])
+                return tree.map(tables, progress=report)[0]
+
+
+def _formatted(found: Any, task: InferenceTask) -> str:
+    from neuraltrees.inference.uai import format_assignment, format_log_partition, format_marginals
+
+    formats: dict[InferenceTask, Any] = {
+        InferenceTask.mar: format_marginals,
+        InferenceTask.pr: format_log_partition,
+        InferenceTask.map: format_assignment,
+    }
+    text: str = formats[task](found)
+    return text
+
+
+def _as_json(found: Any, task: InferenceTask, named: BayesianNetwork | None) -> dict[str, Any]:
+    match task:
+        case InferenceTask.pr:
+            log10 = found.item() / math.log(10)
+            return {"log10_partition": log10 if math.isfinite(log10) else None}
+        case InferenceTask.mar:
+            return {"marginals": [each.tolist() for each in found] if named is None else named.named(found)}
+        case InferenceTask.map:
+            return {"assignment": found.tolist() if named is None else named.named_assignment(found)}
+
+
+def _show_answer(found: Any, task: InferenceTask, named: BayesianNetwork | None, observed: set[int]) -> None:
+    if task is InferenceTask.pr:
+        say(f"log10 of the partition function: {found.item() / math.log(10):.10g}")
+        return
+    names = [str(v) for v in range(len(found))] if named is None else list(named.names)
+    rows = []
+    for v, name in enumerate(names):
+        mark = "observed" if v in observed else ""
+        states = None if named is None else named.states[v]
+        if task is InferenceTask.map:
+            rows.append((name, str(int(found[v])) if states is None else states[int(found[v])], mark))
+            continue
+        shares = found[v].tolist()
+        texts = [f"{k if states is None else states[k]}: {share:.4f}" for k, share in enumerate(shares)]
+        rows.append((name, "  ".join(texts), mark))
+    what = "probability of each state" if task is InferenceTask.mar else "most probable together"
+    print_table("", ("variable", what, ""), rows)
 
 
 @contextmanager

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from neuraltrees.cli.options import AsJson, Device
-from neuraltrees.cli.terminal import output, working
+from neuraltrees.cli.terminal import print_table, say, working
 from neuraltrees.files import write_whole
+from neuraltrees.graph_files import is_graph_file
 
 if TYPE_CHECKING:
     from neuraltrees.objectives import Prediction
@@ -22,14 +21,29 @@ Named = list[tuple[str, "Prediction"]]
 
 
 def predict(
-    bundle: Annotated[Path, typer.Argument(help="The model.safetensors written by `neuraltrees train`.")],
-    input: Annotated[Path, typer.Argument(help="JSON file of graphs, in the format described above.")],
+    bundle: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The model.safetensors written by `neuraltrees train`.")
+    ],
+    input: Annotated[
+        Path,
+        typer.Argument(
+            metavar="GRAPHS", help="JSON file of graphs, in the format described above, or a graph file with --nodes."
+        ),
+    ],
     out: Annotated[
         Path | None, typer.Option(help="File to write the predictions to, as JSON.", show_default=False)
     ] = None,
     known: Annotated[
         Path | None,
         typer.Option(help="JSON file of labels that are known, in the format described above.", show_default=False),
+    ] = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option(help="CSV file with a row per node, if GRAPHS is a list of edges; see train.", show_default=False),
+    ] = None,
+    ignore: Annotated[
+        str | None,
+        typer.Option(help="Columns of nodes that are not features, separated by commas.", show_default=False),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of most probable labels to list.")] = 3,
     device: Device = "cpu",
@@ -45,7 +59,7 @@ def predict(
 
     A graph is {"nodes": \\[{"x": \\[0.1, …], "type": "room", "name": "optional"}, …], "edges": \\[\\[0, 1], …]}. "type"
     is optional if there is only one node type. "edge_attr" is a list with one list of numbers per edge, if the network
-    reads edge features. The file holds one graph, or {"graphs": \\[graph, …]}.
+    reads edge features. The file has one graph, or {"graphs": \\[graph, …]}.
 
     With a model trained with --head crf, labels that a person has confirmed make those of the others more certain:
     --known is a file {"name or number of a node": "label", …}; for several graphs {"graphs": \\[…]}, an object each.
@@ -59,9 +73,14 @@ def predict(
 
         predictor = Predictor.load(bundle, device, allow or ())
         trained = predictor.bundle
-        graphs, names = read_graphs(
-            input, trained.types, trained.edge_features is not None, ragged=isinstance(trained.features, Mapping)
-        )
+        if is_graph_file(input):
+            from neuraltrees.datasets.tables import read_unlabelled
+
+            graphs, names = read_unlabelled(str(input), None if nodes is None else str(nodes), ignore)
+        else:
+            graphs, names = read_graphs(
+                input, trained.types, trained.edge_features is not None, ragged=isinstance(trained.features, Mapping)
+            )
         labels = None if known is None else read_known(known, graphs, names, trained.labels)
     with working("predicting"):
         per_node = trained.objective.level == "node"
@@ -86,13 +105,7 @@ def _as_json(predictions: list[dict[str, Any]], per_node: bool) -> dict[str, Any
 def _show(answers: list[Named], source: Path, out: Path | None) -> None:
     for number, answer in enumerate(answers):
         title = f"Graph {number} of {source.name}" if len(answers) > 1 else f"{source.name}"
-        output.print(title, style="bold", highlight=False, markup=False)
-        table = Table(box=None, pad_edge=False)
         rows = [{"node": name, **prediction.row()} for name, prediction in answer]
-        for column in rows[0] if rows else ():
-            table.add_column(column, justify="right" if column == "probability" else "left")
-        for row in rows:
-            table.add_row(*map(escape, row.values()))
-        output.print(table)
+        print_table(title, tuple(rows[0]) if rows else (), [tuple(row.values()) for row in rows])
     if out is not None:
-        output.print(f"Written to {out}", highlight=False, markup=False, soft_wrap=True)
+        say(f"Written to {out}")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table as TerminalTable
 from rich.text import Text
 
 from neuraltrees.cli.options import DataRoot, Device, Threads
-from neuraltrees.cli.terminal import errors, output, working
+from neuraltrees.cli.terminal import errors, output, print_table, say, working
 from neuraltrees.errors import InputError
 from neuraltrees.files import make_folder
 
@@ -21,7 +20,11 @@ if TYPE_CHECKING:
     from neuraltrees.experiments.experiment import Experiment, Scale
     from neuraltrees.experiments.page import Block
 
-PIPED = 200  # width in columns of tables written to a file or a pipe
+STAMP = "smoke test (--quick): the numbers mean nothing"
+SMOKE_TEST = (
+    "A smoke test (--quick): it shows that everything runs. With so few runs, epochs and graphs its numbers say "
+    "nothing about the methods and may contradict the full version."
+)
 
 
 def reproduce(
@@ -41,7 +44,8 @@ def reproduce(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A small version that takes minutes; not the paper's protocol.")
+        bool,
+        typer.Option("--quick", help="A smoke test that takes minutes; its numbers say nothing about the methods."),
     ] = False,
     device: Device = "cpu",
     out: Annotated[Path, typer.Option(help="Folder for results and figures; created if missing.")] = Path(
@@ -106,16 +110,13 @@ def _chosen(name: str, experiments: dict[str, Experiment]) -> Sequence[Experimen
 
 
 def _list(experiments: Iterable[Experiment]) -> None:
-    table = TerminalTable(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for each in experiments:
-        table.add_row(each.name, f"{each.what}{' (very large: not part of all)' if each.large else ''}")
-    _wide().print(table)
+    rows = [(each.name, f"{each.what}{' (very large: not part of all)' if each.large else ''}") for each in experiments]
+    print_table("", ("experiment", "what it shows"), rows)
 
 
 def _run(experiment: Experiment, scale: Scale, folder: Path) -> None:
     from neuraltrees.experiments.page import Heading, write_page
+    from neuraltrees.plots.style import stamped
 
     def log(line: str) -> None:
         errors.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
@@ -123,35 +124,40 @@ def _run(experiment: Experiment, scale: Scale, folder: Path) -> None:
     start = time.perf_counter()
     output.print(f"{experiment.name}: {experiment.what}", style="bold", highlight=False)
     results = experiment.measure(scale, folder / f"{experiment.name}.json", log)
-    blocks = experiment.show(results, folder)
-    note = "Quick version: not the paper's protocol." if scale.quick else ""
-    about = f"{experiment.what}. {note}".strip()
+    smoke_test = scale.quick and experiment.shrinks
+    with stamped(STAMP if smoke_test else ""):
+        blocks = experiment.show(results, folder)
+    about = f"{experiment.what}. {SMOKE_TEST if smoke_test else ''}".strip()
     write_page(folder / f"{experiment.name}.md", [Heading(experiment.name, 1), about, *blocks])
+    if smoke_test:
+        say(SMOKE_TEST)
     _show(blocks)
     seconds = time.perf_counter() - start
     files = f"{experiment.name}.json, its page .md and its figures .svg and .png"
-    output.print(f"{note} In {folder}: {files} ({seconds:.0f} s)".strip(), highlight=False, soft_wrap=True)
+    say(f"In {folder}: {files} ({seconds:.0f} s)")
 
 
 def _show(blocks: Iterable[Block]) -> None:
-    """Prints tables and texts; figures are in the folder."""
-    from neuraltrees.experiments.page import Table
+    """Prints headings, texts and tables; figures are in the folder."""
+    from neuraltrees.experiments.page import Heading, Table
 
     for block in blocks:
         if isinstance(block, Table):
-            table = TerminalTable(box=None, pad_edge=False, header_style="dim")
-            for column in block.header:
-                table.add_column(Text(column))
-            for row in block.rows:
-                table.add_row(*map(Text, row))
-            _wide().print(table)
+            print_table("", block.header, block.rows)
+        elif isinstance(block, Heading):
+            output.print(Text(block.text, style="bold"))
         elif isinstance(block, str):
-            output.print(block, highlight=False, markup=False, soft_wrap=not output.is_terminal)
+            output.print(Text(_plain(block)), soft_wrap=not output.is_terminal)
 
 
-def _wide() -> Console:
-    """The terminal, or for a file or a pipe a console wide enough for every table."""
-    return output if output.is_terminal else Console(width=PIPED)
+def _plain(text: str) -> str:
+    """A paragraph of Markdown as one reads it: links by their text, no marks of emphasis or code.
+
+    >>> _plain("See [the page](docs/results.md) of `table1`: **better**.")
+    'See the page of table1: better.'
+    """
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    return re.sub(r"`([^`]*)`|\*\*([^*]+)\*\*", lambda found: found[1] or found[2], text)
 
 
 def _write_summary(docs: Path) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from neuraltrees.decomposition.decompose import ProgressCallback
 
@@ -19,6 +21,7 @@ output = Console()
 errors = Console(stderr=True)
 
 QUIET = 30.0  # seconds of silence after which a log gets a line
+PIPED = 200  # width in columns of tables written to a file or a pipe
 
 Value = str | int | float | bool | list[int] | None
 
@@ -80,18 +83,61 @@ def searching(what: str, seconds: float) -> Iterator[ProgressCallback]:
 def show(title: str, facts: Mapping[str, Value], as_json: bool) -> None:
     """Prints facts as a table, or as JSON for programs."""
     if as_json:
-        print(json.dumps({_key(name): value for name, value in facts.items()}))
+        print(json.dumps({key_of(name): value for name, value in facts.items()}))
         return
-    output.print(title, style="bold", highlight=False)
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="dim")
-    table.add_column()
-    for name, value in facts.items():
-        table.add_row(name, _text(value))
-    output.print(table)
+    print_table(title, (), [(name, _text(value)) for name, value in facts.items()])
 
 
-def _key(name: str) -> str:
+def print_table(
+    title: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    best: Container[int] = (),
+    console: Console = output,
+) -> None:
+    """Prints a table; all commands use this look. Numbers are aligned to the right, the first column never wraps.
+
+    Args:
+        title: a line above it; "" for none.
+        header: names of the columns; none for a list of facts.
+        rows: texts.
+        best: places of rows to print in bold.
+        console: where to print; off a terminal a table is as wide as it needs to be.
+    """
+    listed = [[str(cell) for cell in row] for row in rows]
+    if title:
+        console.print(Text(title, style="bold"), soft_wrap=True)
+    table = Table(box=None, pad_edge=False, show_header=bool(header), header_style="dim")
+    for place in range(max(len(header), *map(len, listed), 0) if listed else len(header)):
+        cells = [row[place] for row in listed if place < len(row)]
+        right = bool(header) and bool(cells) and all(map(_is_number, cells))
+        table.add_column(
+            Text(header[place]) if header else "",
+            justify="right" if right else "left",
+            style="dim" if not header and place == 0 else None,
+            no_wrap=right or place == 0,
+        )
+    for place, row in enumerate(listed):
+        table.add_row(*map(Text, row), style="bold" if place in best else None)
+    if console.is_terminal:
+        console.print(table)
+        return
+    wide = Console(width=PIPED, file=console.file)
+    with wide.capture() as captured:
+        wide.print(table)
+    console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def say(text: str, console: Console = output) -> None:
+    """Prints a sentence as it is: nothing in it is markup, and a path in it is not broken off a terminal."""
+    console.print(Text(text), soft_wrap=True)
+
+
+def _is_number(cell: str) -> bool:
+    return (re.match(r"[+−-]?\d", cell) is not None and ":" not in cell) or cell in ("", "–", "nan", "✓")
+
+
+def key_of(name: str) -> str:
     return name.lower().replace("h-tree", "htree").replace("-", "_").replace(" ", "_")
 
 

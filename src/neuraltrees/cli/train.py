@@ -39,7 +39,7 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the training in that folder; with more --epochs, extend it.")
     ] = False,
-    checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = 20.0,
+    checkpoint_every: Annotated[float, typer.Option(min=0, help="Seconds between checkpoints.")] = 20.0,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write curves for TensorBoard.")] = False,
     per_class: Annotated[
         bool, typer.Option("--per-class", help="Also print precision, recall and F1 of every class for the best run.")

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from neuraltrees.cli.options import DataRoot
-from neuraltrees.cli.terminal import QUIET, errors, output, working
+from neuraltrees.cli.terminal import QUIET, errors, output, print_table, working
 from neuraltrees.errors import InputError, MissingExtraError
 from neuraltrees.files import locked_folder, write_whole
 
@@ -235,16 +234,14 @@ def _show(tuned: Tuned, metric: Metric, settings: TrainConfig, out: Path, figure
     network = f"{settings.network.name} on {settings.dataset}"
     title = f"{network}: validation {metric.name} {_mean(best, metric)}"
     short = {"layers": "rounds", "weight_decay": "decay"}
-    table = Table(box=None, pad_edge=False)
-    for column in ("", "stage", *(short.get(name, name) for name in tuned.grid), "validation", "test", "s"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for trial in tuned.ranked()[:10]:
+    header = ("", "stage", *(short.get(name, name) for name in tuned.grid), "validation", "test", "s")
+    top = tuned.ranked()[:10]
+    rows = []
+    for trial in top:
         row = [str(trial.stage), *(shown(value) for value in trial.point.values())]
         row += [_mean(trial, metric), metric.show(trial.test_mean), f"{trial.seconds:.1f}"]
-        chosen = trial.point == best.point
-        table.add_row("✓" if chosen else "", *row, style="bold" if chosen else None)
-    output.print(title, style="bold", highlight=False)
-    output.print(table, highlight=False)
+        rows.append(["✓" if trial.point == best.point else "", *row])
+    print_table(title, header, rows, best={place for place, row in enumerate(rows) if row[0]})
     output.print()
     for name, value in {
         "chosen": str(best.point),

@@ -1,6 +1,27 @@
-"""Graphs beside their H-trees, in the way of PyTorch Geometric."""
+"""Graphs beside their H-trees, in the way of PyTorch Geometric, and tasks made of them."""
 
-from neuraltrees.data.htree_data import HTreeData as HTreeData
-from neuraltrees.data.transform import ToHTree as ToHTree
-from neuraltrees.data.transform import attach_htree as attach_htree
-from neuraltrees.data.transform import attach_htrees as attach_htrees
+from typing import TYPE_CHECKING
+
+from neuraltrees.data.htree_data import HTreeData
+from neuraltrees.data.transform import ToHTree, attach_htree, attach_htrees
+from neuraltrees.lazy import lazy_names as _lazy_names
+
+if TYPE_CHECKING:
+    from neuraltrees.data.scaling import Scaling as Scaling
+    from neuraltrees.data.splits import Split as Split
+    from neuraltrees.data.splits import citation_split as citation_split
+    from neuraltrees.data.splits import random_graph_split as random_graph_split
+    from neuraltrees.data.splits import random_node_split as random_node_split
+    from neuraltrees.data.task import Task as Task
+
+_LAZY = {
+    "Scaling": "neuraltrees.data.scaling",
+    "Split": "neuraltrees.data.splits",
+    "Task": "neuraltrees.data.task",
+    "citation_split": "neuraltrees.data.splits",
+    "random_graph_split": "neuraltrees.data.splits",
+    "random_node_split": "neuraltrees.data.splits",
+}
+
+__all__ = ["HTreeData", "ToHTree", "attach_htree", "attach_htrees", *_LAZY]
+__getattr__, __dir__ = _lazy_names(__name__, _LAZY)

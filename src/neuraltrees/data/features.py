@@ -24,7 +24,8 @@ def node_features(graphs: Sequence[Data]) -> Features:
         if not isinstance(each, Tensor) or each.dim() != 2:
             came = f"{each.dtype} of shape {tuple(each.shape)}" if isinstance(each, Tensor) else "none"
             came = came if each is None or isinstance(each, Tensor) else type(each).__name__
-            raise InputError(f"Graph {number}: Expected features x as floats of shape (n, F); got {came}.")
+            advice = " Use torch.as_tensor(x, dtype=torch.float32)." if hasattr(each, "__array__") else ""
+            raise InputError(f"Graph {number}: Expected features x as floats of shape (n, F); got {came}.{advice}")
     found = _found(columns)
     return 0 if found is None else found
 

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, read_whole
+from neuraltrees.options import rule_in_words
 
 
 class JsonNode(BaseModel):
@@ -60,7 +61,8 @@ def read_graphs(
         except ValidationError as error:
             detail = error.errors()[0]
             where = ".".join(map(str, detail["loc"])) or "graph"
-            raise InputError(f"{place}: expected {where}: {detail['msg']}; got {detail['input']!r:.80}.") from None
+            came = "" if detail["type"] == "missing" else f"; got {detail['input']!r:.80}"
+            raise InputError(f"{place}: expected {where} {rule_in_words(detail['msg'])}{came}.") from None
         if edge_features and graph.edge_attr is None:
             raise InputError(f"{place}: expected edge_attr, a list of numbers per edge, which the network reads.")
         graphs.append(_data(graph, types, place, ragged))

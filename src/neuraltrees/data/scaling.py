@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -39,7 +40,7 @@ class Scaling:
     @classmethod
     def fit(cls, graphs: Iterable[Data], logarithm: Sequence[int] = (), squares: bool = False) -> Scaling:
         """The scaling after which every feature of these graphs has mean 0 and standard deviation 1."""
-        only = cls(tuple(logarithm))
+        only = cls(check_columns(logarithm))
         x = torch.cat([only.apply(graph).x for graph in graphs])
         if len(x) < 2:
             raise InputError(f"Expected at least two nodes to learn a scaling from; got {len(x)}.")
@@ -71,6 +72,14 @@ class Scaling:
         scaled = copy(graph)
         scaled.x = x
         return scaled
+
+
+def check_columns(logarithm: Sequence[int]) -> tuple[int, ...]:
+    """The columns whose logarithm is taken, as plain integers."""
+    listed = logarithm if isinstance(logarithm, Iterable) and not isinstance(logarithm, str) else None
+    if listed is None or any(isinstance(each, bool) or not isinstance(each, int | np.integer) for each in listed):
+        raise InputError(f"Expected logarithm as a list of columns, such as (0, 3); got {logarithm!r}.")
+    return tuple(int(column) for column in logarithm)
 
 
 AS_THEY_ARE = Scaling()

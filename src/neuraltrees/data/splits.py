@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.errors import InputError
+
+Sizes: TypeAlias = int | Sequence[int] | Sequence[Data]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +27,13 @@ class Split:
     train: Tensor
     val: Tensor
     test: Tensor
+
+    def __post_init__(self) -> None:
+        for name in ("train", "val", "test"):
+            object.__setattr__(self, name, _mask(name, getattr(self, name)))
+        lengths = [len(mask) for mask in (self.train, self.val, self.test)]
+        if len(set(lengths)) > 1:
+            raise InputError(f"Expected masks train, val and test of one length; got {lengths}.")
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -51,14 +63,31 @@ class Split:
         return "Split(train={}, val={}, test={})".format(*self.counts)
 
 
-def random_node_split(num_nodes: int, train: float = 0.7, val: float = 0.1, test: float = 0.2, seed: int = 0) -> Split:
+def _mask(name: str, given: Any) -> Tensor:
+    """A mask as a tensor of booleans; lists and NumPy arrays become one."""
+    try:
+        mask = given if isinstance(given, Tensor) else torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(f"Expected {name} as a mask, a boolean per node; got {type(given).__name__}.") from None
+    if mask.dtype != torch.bool or mask.dim() != 1:
+        advice = " Of node numbers: mask = torch.zeros(n, dtype=torch.bool); mask[numbers] = True."
+        advice = "" if mask.dtype == torch.bool or mask.is_floating_point() else advice
+        raise InputError(
+            f"Expected {name} as a mask, a boolean per node; got {mask.dtype} of shape {tuple(mask.shape)}.{advice}"
+        )
+    return mask
+
+
+def random_node_split(
+    num_nodes: Sizes, train: float = 0.7, val: float = 0.1, test: float = 0.2, seed: int = 0
+) -> Split:
     """Draws nodes at random: the paper's 70 % to train, 10 % to validate and 20 % to test, or any other shares.
 
     For one seed, the validation and the test nodes stay the same whatever the training share is, and a smaller training
     set is part of a larger one.
 
     Args:
-        num_nodes: nodes to draw from, of one graph or of a whole dataset.
+        num_nodes: how many nodes there are to draw from; or the graphs, or the number of nodes of each.
         train, val, test: shares of all nodes; where they sum to one, every node is drawn.
         seed: the same seed gives the same split.
 
@@ -67,36 +96,63 @@ def random_node_split(num_nodes: int, train: float = 0.7, val: float = 0.1, test
     >>> random_node_split(2820, train=0.1)
     Split(train=282, val=282, test=564)
     """
-    check_at_least("num_nodes", num_nodes, 0)
-    shares = {"train": train, "val": val, "test": test}
-    for name, share in shares.items():
-        if not 0 < share < 1:
-            raise InputError(f"Expected the share {name} between 0 and 1; got {share}.")
-    if sum(shares.values()) > 1 + 1e-9:
-        raise InputError(f"Expected shares that sum to at most 1; got {train} + {val} + {test}.")
-    num_val, num_test = round(val * num_nodes), round(test * num_nodes)
-    rest = num_nodes - num_val - num_test
-    num_train = rest if sum(shares.values()) > 1 - 1e-9 else min(round(train * num_nodes), rest)
-    order = _shuffled(num_nodes, seed)
-    return _split(num_nodes, order[num_val + num_test :][:num_train], order[:num_val], order[num_val:][:num_test])
+    return _drawn(sum(_sizes(num_nodes, "nodes")), (train, val, test), seed)
 
 
 def random_graph_split(
-    num_nodes: Sequence[int], train: float = 0.7, val: float = 0.1, test: float = 0.2, seed: int = 0
+    num_nodes: Sizes, train: float = 0.7, val: float = 0.1, test: float = 0.2, seed: int = 0
 ) -> Split:
     """Draws whole graphs at random, each with all its nodes; shares and seed as for `random_node_split`.
 
     Args:
-        num_nodes: how many nodes each graph has.
+        num_nodes: the graphs, or how many nodes each has; for labels of graphs, how many graphs there are.
         train, val, test: shares of all graphs.
         seed: the same seed gives the same split.
 
     >>> random_graph_split([3] * 10)
     Split(train=21, val=3, test=6)
+    >>> random_graph_split(10)
+    Split(train=7, val=1, test=2)
     """
-    graphs = random_node_split(len(num_nodes), train, val, test, seed)
-    repeats = torch.tensor(list(num_nodes))
+    sizes = _sizes(num_nodes, "graphs")
+    if isinstance(num_nodes, int | np.integer):
+        return _drawn(sizes[0], (train, val, test), seed)
+    graphs = _drawn(len(sizes), (train, val, test), seed)
+    repeats = torch.tensor(sizes, dtype=torch.int64)
     return Split(*(mask.repeat_interleave(repeats) for mask in (graphs.train, graphs.val, graphs.test)))
+
+
+def _sizes(given: Any, what: str) -> list[int]:
+    """Numbers of nodes: one number, one per graph, or those of the graphs."""
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        return [check_at_least(f"the number of {what}", int(given), 0)]
+    try:
+        listed = [each.num_nodes if hasattr(each, "num_nodes") else each for each in given]
+    except TypeError:
+        listed = [given]
+    if isinstance(given, str) or hasattr(given, "num_nodes"):
+        listed = [given]
+    for each in listed:
+        if isinstance(each, bool) or not isinstance(each, int | np.integer) or each < 0:
+            raise InputError(
+                f"Expected the number of {what}, the graphs, or the number of nodes of each; got {given!r:.80}."
+            )
+    return [int(each) for each in listed]
+
+
+def _drawn(count: int, shares: tuple[float, float, float], seed: int) -> Split:
+    """So many items, of which these shares train, validate and test."""
+    for name, share in zip(("train", "val", "test"), shares, strict=True):
+        if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share < 1:
+            raise InputError(f"Expected the share {name} between 0 and 1; got {share!r}.")
+    train, val, test = shares
+    if sum(shares) > 1 + 1e-9:
+        raise InputError(f"Expected shares that sum to at most 1; got {train} + {val} + {test}.")
+    num_val, num_test = round(val * count), round(test * count)
+    rest = count - num_val - num_test
+    num_train = rest if sum(shares) > 1 - 1e-9 else min(round(train * count), rest)
+    order = _shuffled(count, seed)
+    return _split(count, order[num_val + num_test :][:num_train], order[:num_val], order[num_val:][:num_test])
 
 
 def citation_split(
@@ -182,6 +238,8 @@ def _split(num_nodes: int, *parts: Tensor) -> Split:
 
 
 def _count_labels(y: Tensor) -> int:
+    if not isinstance(y, Tensor):
+        raise InputError(f"Expected labels as a tensor of integers; got {type(y).__name__}. Use torch.as_tensor(y).")
     if y.dim() != 1 or y.is_floating_point() or y.dtype == torch.bool:
         raise InputError(f"Expected labels as integers of shape (n); got {y.dtype} of shape {tuple(y.shape)}.")
     if y.numel() and y.min() < 0:

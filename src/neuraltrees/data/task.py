@@ -12,13 +12,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.data.data import BaseData
 
-from neuraltrees.checks import check_at_least, check_data
+from neuraltrees.checks import check_at_least, check_data, check_seed
 from neuraltrees.data.features import check_features, edge_features, node_features
 from neuraltrees.data.htree_data import HTreeData
-from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
+from neuraltrees.data.scaling import AS_THEY_ARE, Scaling, check_columns
 from neuraltrees.data.splits import Split, random_node_split
 from neuraltrees.data.transform import attach_htrees
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, TreeTooLargeError
 from neuraltrees.nn.encoder import Categories, Features
 from neuraltrees.objectives import Classification, Objective
 
@@ -76,6 +76,9 @@ class Task:
             raise InputError(f"Expected scaling as Scaling(...); got {scaling!r}. To scale: Task(...).scaled().")
         if splitter is not None and not callable(splitter):
             raise InputError(f"Expected splitter as a function of a seed; got {splitter!r}.")
+        if not isinstance(scaling, Scaling):
+            raise InputError(f"Expected scaling as a Scaling; got {scaling!r}. Or use task.scaled().")
+        check_seed(seed)
         if max_treewidth is not None:
             check_at_least("max_treewidth", max_treewidth, 1)
         if not self.graphs:
@@ -172,7 +175,7 @@ class Task:
             raise InputError("Expected a task that is not scaled yet; got a scaled one.")
         if not isinstance(self.features, int):
             raise InputError(f"Expected features that are numbers, to scale them; got {self.features}.")
-        plain = Scaling(tuple(logarithm), squares=squares)
+        plain = Scaling(check_columns(logarithm), squares=squares)
         scaling = Scaling.fit(self.graphs, logarithm, squares) if standardise else plain
         graphs = [scaling.apply(graph) for graph in self.graphs]
         return self.replace(graphs=graphs, scaling=scaling, features=graphs[0].x.shape[1])
@@ -292,7 +295,11 @@ def with_trees(graphs: Sequence[Data], max_treewidth: int | None, seed: int) -> 
     bare = [number for number, graph in enumerate(graphs) if not isinstance(graph, HTreeData)]
     if not bare:
         return graphs
-    built = dict(zip(bare, attach_htrees([graphs[number] for number in bare], max_treewidth, seed=seed), strict=True))
+    try:
+        trees = attach_htrees([graphs[number] for number in bare], max_treewidth, seed=seed)
+    except TreeTooLargeError as error:
+        raise error.advising("Bound the treewidth: Task(graphs, labels, max_treewidth=4).") from None
+    built = dict(zip(bare, trees, strict=True))
     return [built.get(number, graph) for number, graph in enumerate(graphs)]
 
 

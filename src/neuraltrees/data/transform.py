@@ -14,6 +14,7 @@ from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.data.htree_data import TREE_ATTRIBUTES, HTreeData, tree_attributes
 from neuraltrees.decomposition import TreeDecomposition, decompose, sample_bounded_treewidth
 from neuraltrees.decomposition.decompose import DEFAULT_SECONDS, Method, check_method
+from neuraltrees.errors import InputError, TreeTooLargeError
 from neuraltrees.graph import Graph
 from neuraltrees.htree import HTree, build_htree
 
@@ -48,7 +49,10 @@ def attach_htree(
     if max_treewidth is not None:
         sample = sample_bounded_treewidth(graph, max_treewidth, seed)
         graph, decomposition = sample.subgraph, sample.decomposition
-    tree = build_htree(graph, decomposition, method, seed=seed, restarts=restarts, max_nodes=max_nodes)
+    try:
+        tree = build_htree(graph, decomposition, method, seed=seed, restarts=restarts, max_nodes=max_nodes)
+    except TreeTooLargeError as error:
+        raise error.advising("Bound the treewidth: max_treewidth=4; or raise max_nodes.") from None
     return HTreeData._from_attributes(data, tree_attributes(tree))
 
 
@@ -73,6 +77,8 @@ def attach_htrees(
     >>> [data.tree_kappa.tolist() for data in trees]
     [[0, 1], [0, 1, 2]]
     """
+    if isinstance(dataset, Data) or not isinstance(dataset, Iterable):
+        raise InputError(f"Expected a list of graphs; got {type(dataset).__name__}. Put a single one in brackets.")
     listed = list(dataset)
     for data in listed:
         HTreeData._check_rules(data)
@@ -87,7 +93,10 @@ def attach_htrees(
         decompositions = [decompose(graph, method, seed=seed, restarts=restarts) for graph in graphs]
     union = Graph.union(graphs)
     joined = None if decompositions is None else _side_by_side(decompositions, union)
-    forest = build_htree(union, joined, method, seed=seed, restarts=restarts, max_nodes=max_nodes)
+    try:
+        forest = build_htree(union, joined, method, seed=seed, restarts=restarts, max_nodes=max_nodes)
+    except TreeTooLargeError as error:
+        raise error.advising("Bound the treewidth: max_treewidth=4; or raise max_nodes.") from None
     parts = _cut(forest, [graph.num_nodes for graph in graphs])
     return [HTreeData._from_attributes(data, part) for data, part in zip(listed, parts, strict=True)]
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from neuraltrees.datasets.spec import DataSpec
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, NeuralTreesError
+from neuraltrees.graph_files import is_graph_file
 from neuraltrees.options import find_place
 
 if TYPE_CHECKING:
@@ -25,6 +27,11 @@ Preset: TypeAlias = Callable[[str, str], Mapping[str, Any]]
 def no_preset(model: str, conv: str) -> Mapping[str, Any]:
     """The preset of a dataset without defaults of its own."""
     return {}
+
+
+def files_preset(model: str, conv: str) -> Mapping[str, Any]:
+    """The preset of a graph that is read from files."""
+    return {"standardise": True, "epochs": 300, "batches": 1, "every_class": False}
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,8 @@ def find_dataset(name: str) -> DatasetEntry:
     """The entry of a dataset by its name or MODULE:FUNCTION, without loading it."""
     if name in _REGISTERED:
         return _REGISTERED[name]
+    if is_graph_file(name) and (":" not in name or Path(name).exists()):
+        return DatasetEntry(name, "neuraltrees.datasets.tables:load_files", "a graph file", files_preset)
     if ":" in name:
         return DatasetEntry(name, name)
     for point in entry_points(group=GROUP):
@@ -89,7 +98,10 @@ def find_dataset(name: str) -> DatasetEntry:
             return DatasetEntry(name, f"{point.module}:{point.attr}")
     close = get_close_matches(name, dataset_names(), 1)
     hint = f" Did you mean {close[0]}?" if close else ""
-    raise InputError(f"Expected dataset out of {', '.join(dataset_names())}, or MODULE:FUNCTION; got {name!r}.{hint}")
+    raise InputError(
+        f"Expected dataset out of {', '.join(dataset_names())}, MODULE:FUNCTION or a graph file such as friends.csv; "
+        f"got {name!r}.{hint}"
+    )
 
 
 def load_task(spec: DataSpec) -> Task:
@@ -102,7 +114,15 @@ def load_task(spec: DataSpec) -> Task:
         raise InputError(f"Expected options as DataSpec(dataset=...); got {spec!r}.")
     entry = find_dataset(spec.dataset)
     load = find_place(entry.load)
-    task = load(spec) if _takes_options(load, spec.dataset) else load()
+    takes_options = _takes_options(load, spec.dataset)
+    try:
+        task = load(spec) if takes_options else load()
+    except (NeuralTreesError, OSError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"Expected {spec.dataset} to return a Task; it raised {type(error).__name__}: {error}."
+        ) from error
     if not isinstance(task, Task):
         raise InputError(
             f"Expected {spec.dataset} to return a Task; got {type(task).__name__}. "

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from neuraltrees.errors import InputError
-from neuraltrees.files import PathLike, write_whole
+from neuraltrees.files import PathLike, as_path, write_whole
 
 VARIABLE = "NEURALTREES_DATA"
 CHOOSE = f"Set --data-root (in Python: root) or the environment variable {VARIABLE} to a folder."
@@ -23,7 +23,7 @@ def find_data_root(explicit: PathLike | None = None) -> Path:
     >>> find_data_root("/data").as_posix()
     '/data'
     """
-    given = os.fspath(explicit) if explicit is not None else os.environ.get(VARIABLE)
+    given = str(as_path(explicit)) if explicit is not None else os.environ.get(VARIABLE)
     root = Path(given).expanduser() if given else Path.home() / ".cache" / "neuraltrees"
     if root.exists() and not root.is_dir():
         raise InputError(f"Expected the data root to be a folder; got the file {root}. {CHOOSE}")

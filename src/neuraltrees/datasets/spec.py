@@ -16,7 +16,8 @@ class DataSpec(Spec):
 
     dataset: str = option(
         "synthetic",
-        "synthetic, stanford3dsg, cora, citeseer, pubmed, a registered name, or your own MODULE:FUNCTION.",
+        "synthetic, stanford3dsg, cora, citeseer, pubmed, a registered name, your own MODULE:FUNCTION, or a graph "
+        "file: .csv, .txt, .graphml or .gr.",
     )
     runs: int = option(1, "Independent runs, trained at once.", ge=1)
     seed: int = option(0, "Run r has the seed SEED + r, for its split, weights and dropout.", ge=0)
@@ -34,6 +35,12 @@ class DataSpec(Spec):
         "symmetric", "stanford3dsg, GNN: both directions of every edge, or as stored in the file."
     )
     max_treewidth: int | None = option(None, "Treewidth bound k: sample a subgraph of treewidth at most k.", ge=1)
+    nodes: str | None = option(None, "Graph file: a CSV file with a row per node, its name, features and label.")
+    label: str = option("label", "Graph file: the column of the labels; empty cells have none.")
+    split_column: str | None = option(
+        None, "Graph file: a column that says train, val or test; by default a random split by the seed."
+    )
+    ignore: str | None = option(None, "Graph file: columns that are not features, separated by commas.")
     train_per_class: int | None = option(
         None, "Citation networks: training nodes per class; by default all that remain.", ge=1
     )

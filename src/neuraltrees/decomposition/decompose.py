@@ -40,7 +40,7 @@ def decompose(
       parts, and enumeration.
 
     Args:
-        graph: the graph.
+        graph: the graph; also a NetworkX graph, a PyG `Data`, a sparse matrix or an edge_index (see `Graph.of`).
         method: one of the above.
         seed: breaks ties; seed 0 prefers the lowest node number. The same seed gives the same result, unless `exact` or
             `best` stops at its time limit.
@@ -54,6 +54,7 @@ def decompose(
     >>> td.width, td.optimal
     (2, True)
     """
+    graph = Graph.of(graph)
     check_method(method)
     check_time_limit(time_limit)
     seconds = time_limit if time_limit is not None else DEFAULT_SECONDS.get(method, 0.0)

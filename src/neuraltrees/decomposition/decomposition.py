@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from neuraltrees._core import native
+from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError, InvalidDecompositionError, ParseError
 from neuraltrees.files import PathLike, read_whole, write_whole
-from neuraltrees.graph import Int32, Int64, check_num_nodes, node_list
-
-if TYPE_CHECKING:
-    from neuraltrees.graph import Graph
+from neuraltrees.graph import Graph, Int32, Int64, check_num_nodes, node_list
 
 
 class Bags(Sequence[tuple[int, ...]]):
@@ -87,7 +86,15 @@ class TreeDecomposition:
     ) -> None:
         if num_nodes is not None:
             check_num_nodes(num_nodes)
-        listed = [np.asarray(sorted(bag)) for bag in bags]
+        if lower_bound is not None:
+            check_at_least("lower_bound", lower_bound, -1)
+        try:
+            listed = [np.asarray(sorted(bag)) for bag in bags]
+            pairs = np.asarray(edges)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"Expected bags as lists of node numbers and edges as pairs of bag numbers; got: {error}."
+            ) from None
         for i, bag in enumerate(listed):
             if bag.size and not np.issubdtype(bag.dtype, np.integer):
                 raise InputError(f"Expected bags of integers; got {bag.dtype} in bag {i}.")
@@ -104,7 +111,6 @@ class TreeDecomposition:
                 raise InvalidDecompositionError(f"Expected nodes between 0 and {count - 1}; got {wrong} in bag {i}.")
             if bag.size and (np.diff(bag) == 0).any():
                 raise InvalidDecompositionError(f"Expected distinct nodes in a bag; bag {i} holds one twice.")
-        pairs = np.asarray(edges)
         if pairs.size == 0:
             pairs = np.zeros((0, 2), np.int32)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
@@ -112,6 +118,9 @@ class TreeDecomposition:
         if pairs.size and (pairs.min() < 0 or pairs.max() >= len(listed)):
             wrong = pairs.min() if pairs.min() < 0 else pairs.max()
             raise InvalidDecompositionError(f"Expected edges between bags 0 and {len(listed) - 1}; got {wrong}.")
+        width = max((len(bag) for bag in listed), default=0) - 1
+        if lower_bound is not None and lower_bound > width:
+            raise InputError(f"Expected a lower_bound of at most the width {width}; got {lower_bound}.")
         self._set(
             count,
             (0 if count else -1) if lower_bound is None else lower_bound,
@@ -163,6 +172,7 @@ class TreeDecomposition:
         >>> TreeDecomposition.from_elimination_order(Graph([[0, 1, 2, 3], [1, 2, 3, 0]]), [0, 1, 2, 3]).bags
         [(1, 2, 3), (0, 1, 3)]
         """
+        graph = Graph.of(graph)
         nodes = node_list(order, graph.num_nodes)
         if len(nodes) != graph.num_nodes:
             raise InputError(f"Expected an order of all {graph.num_nodes} nodes; got {len(nodes)} of them.")
@@ -178,9 +188,15 @@ class TreeDecomposition:
             raise ParseError(f"{path}: {error}") from None
         return cls._from_arrays(num_nodes, bag_ptr, bag_nodes, edges)
 
-    def write_td(self, path: PathLike) -> None:
-        """Writes a PACE `.td` file, plain, `.gz` or `.xz`; a forest is joined to one tree, as the format requires."""
-        lines = [f"s td {len(self.bags)} {self.width + 1} {self.num_nodes}"]
+    def write_td(self, path: PathLike, names: Sequence[str] = ()) -> None:
+        """Writes a PACE `.td` file, plain, `.gz` or `.xz`; a forest is joined to one tree, as the format requires.
+
+        Args:
+            path: the file.
+            names: of the graph nodes, written as comments, each as a JSON string; none by default.
+        """
+        lines = [f"c node {v + 1} {json.dumps(name)}" for v, name in enumerate(names)]
+        lines += [f"s td {len(self.bags)} {self.width + 1} {self.num_nodes}"]
         lines += [f"b {i + 1} {' '.join(str(v + 1) for v in bag)}".rstrip() for i, bag in enumerate(self.bags)]
         lines += [f"{a + 1} {b + 1}" for a, b in [*self.edges.tolist(), *self._joints()]]
         write_whole(path, ("\n".join(lines) + "\n").encode())
@@ -216,6 +232,7 @@ class TreeDecomposition:
 
     def validate(self, graph: Graph) -> None:
         """Raises `InvalidDecompositionError` with the first property that does not hold for the graph, and where."""
+        graph = Graph.of(graph)
         if self.num_nodes != graph.num_nodes:
             raise InvalidDecompositionError(
                 f"Expected a decomposition of this graph of {graph.num_nodes} nodes; got one of {self.num_nodes} nodes."

@@ -43,6 +43,7 @@ def sample_bounded_treewidth(graph: Graph, k: int, seed: int = 0) -> BoundedTree
     >>> subgraph, decomposition.width, sample.kept
     (Graph(num_nodes=4, num_edges=3), 1, 0.75)
     """
+    graph = Graph.of(graph)
     bound = min(check_at_least("k", k, 1), max(1, graph.num_nodes))
     indptr, indices, bag_ptr, bag_nodes, edges = native.sample_bounded_treewidth(
         graph.indptr, graph.indices, bound, check_seed(seed)

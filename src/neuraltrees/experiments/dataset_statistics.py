@@ -73,4 +73,4 @@ def draw(results: Results, folder: Path) -> list[Block]:
 
 
 WHAT = "sizes of all datasets, treewidths and diameters"
-EXPERIMENT = Experiment("dataset-statistics", WHAT, measure, draw)
+EXPERIMENT = Experiment("dataset-statistics", WHAT, measure, draw, shrinks=False)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from multiprocessing import get_context
 from typing import get_args
 
@@ -16,16 +18,17 @@ from torch import Tensor
 from neuraltrees.data.task import Task
 from neuraltrees.datasets import SyntheticScenes, random_graph_split
 from neuraltrees.datasets.loaders import SIZES
-from neuraltrees.datasets.stanford import OBJECT_LABELS
 from neuraltrees.decomposition import decompose
 from neuraltrees.experiments.own_features import from_own_features
-from neuraltrees.experiments.report import DemoReport, Trained
+from neuraltrees.experiments.report import Confusion, DemoReport, Trained
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
 from neuraltrees.training.fitting import trained
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import PAPER_MODELS, ConvName, NetworkSpec, TrainingSpec
+from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
+from neuraltrees.version import __version__
 
+MODELS: tuple[ModelName, ...] = ("neural-tree", "gnn")
 NAMES = {"neural-tree": "neural tree", "gnn": "GNN"}
 
 
@@ -70,27 +73,26 @@ def run_demo(
     listed = [trained[number] for number in range(len(specs))]
     best = max(range(len(specs)), key=lambda i: listed[i].accuracy)
     posterior, alone = dataset.posterior(), from_own_features(dataset)
-    confusion = torch.zeros(len(OBJECT_LABELS), len(OBJECT_LABELS))
-    for run, guess in zip(runs, guesses[best].t(), strict=True):
-        nodes = run.split.test & (task.node_type == 1)
-        confusion.index_put_((task.y[nodes], guess[nodes]), torch.tensor(1.0), accumulate=True)
     scene = _scene_to_draw(dataset)
     graph = Graph.from_data(dataset[scene])
     decomposition = decompose(graph, "exact")
+    htree = build_htree(graph, decomposition)
     kinds = list(dataset.labels.values())
-    names = [kinds[int(k)][int(y)] for k, y in zip(dataset[scene].node_type, dataset[scene].y, strict=True)]
+    names = [_spoken(kinds[int(k)][int(y)]) for k, y in zip(dataset[scene].node_type, dataset[scene].y, strict=True)]
     return DemoReport(
         title="Neural trees on generated scenes",
-        facts=_facts(size, seed, task.num_nodes),
+        facts=_facts(size, seed, task.num_nodes, specs[0]),
         graph=graph,
-        names=names,
+        names=_numbered(names),
         decomposition=decomposition,
-        htree=build_htree(graph, decomposition),
+        htree=htree,
         trained=listed,
         optimum=_mean_accuracy(posterior, task.y, runs),
         features_only=_mean_accuracy(alone, task.y, runs),
-        confusion=confusion,
-        confusion_names=OBJECT_LABELS,
+        confusions=[_confusion(task, runs[0], guesses[best][:, 0], kind) for kind in dataset.labels],
+        rounds=specs[0].layers,
+        diameters=(_diameter(graph), htree.diameter()),
+        links={},
     )
 
 
@@ -98,16 +100,19 @@ def _specs(hidden: int) -> list[NetworkSpec]:
     """Both networks for every convolution; GAT has two heads of half the size, so that all cost about the same."""
     specs = []
     for conv in get_args(ConvName):
-        for model in PAPER_MODELS:
+        for model in MODELS:
             size = hidden // 2 if conv == "gat" else hidden
             specs.append(NetworkSpec(model=model, conv=conv, hidden=size, layers=4, heads=2, dropout=0.1))
     return specs
 
 
-def _train(task: Task, spec: NetworkSpec, epochs: int, runs: Sequence[Run]) -> tuple[Trained, Tensor]:
+def _training(epochs: int) -> TrainingSpec:
     decay_every = max(1, epochs * 2 // 5)
-    training = TrainingSpec(epochs=epochs, lr=0.01, weight_decay=1e-4, decay_every=decay_every, every_class=False)
-    fitted = trained(task, spec, training, runs)
+    return TrainingSpec(epochs=epochs, lr=0.01, weight_decay=1e-4, decay_every=decay_every, every_class=False)
+
+
+def _train(task: Task, spec: NetworkSpec, epochs: int, runs: Sequence[Run]) -> tuple[Trained, Tensor]:
+    fitted = trained(task, spec, _training(epochs), runs)
     summary = Trained(
         network=NAMES[spec.model],
         conv=spec.conv,
@@ -125,19 +130,61 @@ def _mean_accuracy(scores: Tensor, y: Tensor, runs: Sequence[Run]) -> float:
     return float(torch.stack([correct[run.split.test].double().mean() for run in runs]).mean())
 
 
+def _confusion(task: Task, run: Run, guess: Tensor, kind: str) -> Confusion:
+    """What the test nodes of a type were taken for in one run: those of several runs overlap."""
+    names = task.labels[kind]
+    nodes = run.split.test & (task.node_type == list(task.labels).index(kind))
+    counts = torch.zeros(len(names), len(names))
+    counts.index_put_((task.y[nodes], guess[nodes]), torch.tensor(1.0), accumulate=True)
+    return Confusion(f"{kind}s", counts, [_spoken(name) for name in names])
+
+
+def _spoken(label: str) -> str:
+    return label.replace("_", " ")
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Names that occur several times, told apart by a number.
+
+    >>> _numbered(["bottle", "sink", "bottle"])
+    ['bottle 1', 'sink', 'bottle 2']
+    """
+    counts = Counter(names)
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(f"{name} {seen[name]}" if counts[name] > 1 else name)
+    return found
+
+
+def _diameter(graph: Graph) -> int:
+    """The longest shortest path of a connected graph, in edges."""
+    import networkx as nx
+
+    return int(nx.diameter(graph.to_networkx()))
+
+
 def _scene_to_draw(dataset: SyntheticScenes) -> int:
     """The index of a scene of about seven nodes, which gives a readable picture."""
     sizes = torch.tensor([abs(data.num_nodes - 7) - data.num_edges / 1000 for data in dataset])
     return int(sizes.argmin())
 
 
-def _facts(size: DemoSize, seed: int, nodes: int) -> dict[str, str]:
+def _facts(size: DemoSize, seed: int, nodes: int, spec: NetworkSpec) -> dict[str, str]:
+    given = {"scenes": size.scenes, "coupling": size.coupling, "runs": size.runs, "epochs": size.epochs, "seed": seed}
+    training = _training(size.epochs)
     return {
-        "scenes": f"{size.scenes} ({nodes:,} nodes), coupling {size.coupling:g}",
-        "split": "70 / 10 / 20 % of the scenes",
-        "runs": f"{size.runs} of {size.epochs} epochs each",
+        "command": "neuraltrees demo " + " ".join(f"--{name} {value:g}" for name, value in given.items()),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "versions": f"neuraltrees {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+        "data": f"{size.scenes} scenes ({nodes:,} nodes), coupling {size.coupling:g}",
+        "split": "70 / 10 / 20 % of the scenes, another one in every run",
+        "network": f"{spec.layers} rounds, {size.hidden} hidden units (GAT: 2 heads of {size.hidden // 2}), "
+        f"dropout {spec.dropout:g}",
+        "training": f"{size.runs} runs of {size.epochs} epochs; Adam, learning rate {training.lr:g}, halved every "
+        f"{training.decay_every} epochs; weight decay {training.weight_decay:g}; not tuned",
         "seed": str(seed),
-        "versions": f"torch {torch.__version__}, Python {platform.python_version()}",
     }
 
 

@@ -51,6 +51,7 @@ class Experiment:
         measure: runs what is missing in the JSON file and returns all results in it.
         draw: writes figures into the folder and returns the content of a page.
         large: whether it takes hours; `neuraltrees reproduce all` skips it.
+        shrinks: whether the quick version is smaller, so that its numbers are those of a smoke test.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Experiment:
     measure: Callable[[Scale, Path, Log], Results]
     draw: Callable[[Results, Path], list[Block]]
     large: bool = False
+    shrinks: bool = True
 
     @classmethod
     def of_cells(

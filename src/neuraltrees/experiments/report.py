@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neuraltrees.errors import InputError
 from neuraltrees.experiments.report_figures import (
@@ -22,10 +22,9 @@ from neuraltrees.experiments.report_figures import (
 from neuraltrees.extras import require
 from neuraltrees.files import PathLike, write_whole
 from neuraltrees.plots.drawing import draw
-from neuraltrees.plots.style import house_style
+from neuraltrees.plots.style import LOOKS, house_style
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
     from torch import Tensor
 
     from neuraltrees.decomposition import TreeDecomposition
@@ -61,11 +60,6 @@ class Trained:
         return statistics.fmean(self.test)
 
     @property
-    def spread(self) -> float | None:
-        """Standard deviation of the test accuracy over the runs; one run has none."""
-        return statistics.stdev(self.test) if len(self.test) > 1 else None
-
-    @property
     def val_accuracy(self) -> float:
         """Mean validation accuracy over the runs."""
         return statistics.fmean(self.val)
@@ -73,6 +67,21 @@ class Trained:
     @property
     def name(self) -> str:
         return f"{self.network} with {CONVOLUTIONS[self.conv]}"
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """What nodes of a type were taken for, each node once.
+
+    Args:
+        what: the nodes, such as "objects".
+        counts: of shape (C, C), rows true and columns predicted.
+        names: of the C classes.
+    """
+
+    what: str
+    counts: Tensor
+    names: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -87,8 +96,10 @@ class DemoReport:
         trained: the networks that are compared.
         optimum: accuracy of the exact posterior on the test nodes.
         features_only: accuracy of the best prediction from a node's own features only.
-        confusion: counts of shape (C, C), rows true and columns predicted, of the best network on the test objects.
-        confusion_names: the names of its C classes.
+        confusions: of the best network on the test nodes of one run, per node type.
+        rounds: rounds of messages of the networks.
+        diameters: longest shortest path of the drawn graph and of its H-tree, in edges.
+        links: texts and addresses of pages to read on.
     """
 
     title: str
@@ -100,8 +111,10 @@ class DemoReport:
     trained: Sequence[Trained]
     optimum: float
     features_only: float
-    confusion: Tensor
-    confusion_names: Sequence[str]
+    confusions: Sequence[Confusion]
+    rounds: int
+    diameters: tuple[int, int]
+    links: Mapping[str, str]
 
 
 def write_report(report: DemoReport, path: PathLike) -> None:
@@ -115,7 +128,7 @@ def _page(report: DemoReport) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"percent": _percent, "points": _points}
+    environment.filters |= {"percent": _percent, "gap": _gap, "signed": _signed}
     source = resources.files("neuraltrees.experiments").joinpath("report.html.jinja").read_text("utf-8")
     by_conv = {
         CONVOLUTIONS[conv]: sorted(
@@ -135,13 +148,27 @@ def _page(report: DemoReport) -> str:
             for network in NETWORKS
             if (mine := [t for t in report.trained if t.network == network])
         },
-        unseen=int(report.confusion[:, report.confusion.sum(1) == 0].sum()),
+        runs=" or ".join(map(str, sorted({len(t.test) for t in report.trained}))),
+        ahead=_compared(report.trained, 1),
+        behind=_compared(report.trained, -1),
+        colors={network: LOOKS[network].color for network in NETWORKS},
         **figures,
     )
     return page
 
 
-def _figures(report: DemoReport, by_conv: Mapping[str, Sequence[Trained]]) -> dict[str, Markup | list[Markup]]:
+def _compared(trained: Sequence[Trained], sign: int) -> str:
+    """The convolutions with which the neural tree is ahead of the GNN (sign 1) or behind it (-1), and by how much."""
+    accuracy = {(t.network, t.conv): t.accuracy for t in trained}
+    found = []
+    for conv, name in CONVOLUTIONS.items():
+        tree, gnn = accuracy.get(("neural tree", conv)), accuracy.get(("GNN", conv))
+        if tree is not None and gnn is not None and round(100 * sign * (tree - gnn), 1) > 0:
+            found.append(f"{name} ({100 * abs(tree - gnn):.1f})")
+    return " and ".join([", ".join(found[:-1])] * (len(found) > 1) + found[-1:])
+
+
+def _figures(report: DemoReport, by_conv: Mapping[str, Sequence[Trained]]) -> dict[str, Any]:
     said = "; ".join(f"{t.name} {_percent(t.accuracy)} %" for t in report.trained)
     bars = accuracy_bars(report.trained, report.optimum, report.features_only)
     curves = [
@@ -155,15 +182,27 @@ def _figures(report: DemoReport, by_conv: Mapping[str, Sequence[Trained]]) -> di
     ]
     scene = draw(report.graph, report.decomposition, labels=report.names)
     htree = htree_alone(report.graph, report.htree, report.names)
-    counts = report.confusion.detach().cpu().double().numpy()
-    confusion = confusion_matrix(counts, report.confusion_names)
-    right = f"{_percent(counts.trace() / counts.sum())} % of {counts.sum():,.0f} predictions are on the diagonal"
+    confusions = [_confusion(place, each) for place, each in enumerate(report.confusions)]
     return {
         "bars": inline_svg(bars, "bars", f"Bars of test accuracy: {said}"),
         "curves": curves,
         "scene": inline_svg(scene, "scene", f"Graph and tree decomposition of a scene: {', '.join(report.names)}"),
         "htree": inline_svg(htree, "htree", f"Its H-tree: {report.htree.num_nodes} nodes"),
-        "confusion": inline_svg(confusion, "confusion", f"Confusion matrix: {right}"),
+        "confusions": confusions,
+    }
+
+
+def _confusion(place: int, confusion: Confusion) -> dict[str, Any]:
+    """What the page says of a confusion matrix, and its figure."""
+    counts = confusion.counts.detach().cpu().double().numpy()
+    total = int(counts.sum())
+    right = f"{_percent(counts.trace() / total)} % of {total:,} {confusion.what} are on the diagonal"
+    figure = confusion_matrix(counts, confusion.names)
+    return {
+        "what": confusion.what,
+        "total": total,
+        "unseen": int(counts[:, counts.sum(1) == 0].sum()),
+        "figure": inline_svg(figure, f"confusion-{place}", f"Confusion matrix: {right}"),
     }
 
 
@@ -171,10 +210,18 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
-def _points(difference: float) -> str:
-    """A difference of two shares in percentage points, with its sign unless it rounds to zero."""
-    text = f"{100 * difference:+.1f}"
-    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
+def _gap(below: float) -> str:
+    """A difference of shares in words: how many percentage points below the optimum, or above it by chance."""
+    points = f"{100 * abs(below):.1f}"
+    if points == "0.0":
+        return "at the optimum"
+    return f"{points} points {'below' if below > 0 else 'above'} the optimum"
+
+
+def _signed(below: float) -> str:
+    """The same as a number; one above the optimum has a minus."""
+    text = f"{100 * below:.1f}"
+    return "0.0" if text == "-0.0" else text.replace("-", "−")
 
 
 def _check(report: DemoReport) -> None:
@@ -199,8 +246,12 @@ def _check(report: DemoReport) -> None:
             f"Put all runs of a network into one Trained."
         )
     _check_accuracies("optimum and features_only", (report.optimum, report.features_only))
-    _check_confusion(report.confusion, report.confusion_names)
-    texts = [report.title, *report.facts, *report.facts.values(), *report.names, *report.confusion_names]
+    for each in report.confusions:
+        _check_confusion(each.counts, each.names)
+    if not report.confusions:
+        raise InputError("Expected at least one confusion matrix (got none). Count what test nodes were taken for.")
+    texts = [report.title, *report.facts, *report.facts.values(), *report.names, *report.links, *report.links.values()]
+    texts += [name for each in report.confusions for name in (each.what, *each.names)]
     for text in texts:
         if not text.isprintable():
             raise InputError(f"Expected printable texts and names (got {text!r}). Remove its control characters.")

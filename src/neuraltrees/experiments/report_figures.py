@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from neuraltrees.graph import Graph
     from neuraltrees.htree import HTree
 
+# The networks of the report in their order; each has a look in `LOOKS`.
 NETWORKS = ("GNN", "neural tree")
 CONVOLUTIONS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "gin": "GIN"}
 FOOT = 11  # height of the bottom part of a bar that holds its number, in per cent
@@ -34,7 +35,9 @@ def inline_svg(figure: Figure, name: str, label: str) -> Markup:
 
     It shrinks with its container down to a legible size; below that the container has to scroll.
     """
-    root = ElementTree.fromstring(figure_bytes(figure, "svg", tight=True))
+    for axes in figure.axes:
+        axes.patch.set_visible(False)  # the page has its own background, light or dark
+    root = ElementTree.fromstring(figure_bytes(figure, "svg", tight=True, background="none"))
     for parent in list(root.iter()):
         # The metadata hold the date and links; the style sheet would apply to the whole page.
         for child in [c for c in parent if c.tag in (f"{SVG}metadata", f"{SVG}style")]:
@@ -59,7 +62,7 @@ def inline_svg(figure: Figure, name: str, label: str) -> Markup:
 
 
 def accuracy_bars(trained: Sequence[Trained], optimum: float, features_only: float) -> Figure:
-    """Test accuracy of the networks per convolution, with lines at the optimum and at features only."""
+    """Test accuracy of the networks per convolution, its range over the runs, the optimum and features only."""
     figure = Figure((4.8, 3.9), layout="constrained")
     axes = figure.subplots()
     convs = list(dict.fromkeys(t.conv for t in trained))
@@ -71,8 +74,9 @@ def accuracy_bars(trained: Sequence[Trained], optimum: float, features_only: flo
         y = [100 * t.accuracy for t in mine]
         axes.bar(x, y, 0.94 * width, color=look.color, hatch=look.hatch, edgecolor="white", lw=0, label=network)
         for left, height, t in zip(x, y, mine, strict=True):
-            if t.spread is not None:
-                axes.errorbar(left, height, 100 * t.spread, color=INK, lw=1.2, capsize=3.5)
+            if len(t.test) > 1:
+                low, high = (100 * abs(bound - t.accuracy) for bound in (min(t.test), max(t.test)))
+                axes.errorbar(left, height, [[low], [high]], color=INK, lw=1.2, capsize=3.5)
             # At the bottom of the bar no line or error bar crosses the number; a low bar has it above.
             inside = height > FOOT
             axes.bar(left, FOOT if inside else 0, 0.94 * width, color=look.color)
@@ -137,9 +141,9 @@ def confusion_matrix(counts: npt.NDArray[np.float64], names: Sequence[str]) -> F
     columns = [_shortened(names[i]) for i in shown]
     rows = [f"{name} ({total[i]:,.0f})" for name, i in zip(columns, shown, strict=True)]
     side = 0.31 * len(shown)
-    figure = Figure((side + 2.2, side + 1.7), layout="constrained")
+    figure = Figure((side + 2.6, side + 2.3), layout="constrained")
     axes = figure.subplots()
-    axes.pcolormesh(shares, cmap=BLUES, vmin=0, vmax=100, edgecolors=GRID, linewidth=0.5)
+    mesh = axes.pcolormesh(shares, cmap=BLUES, vmin=0, vmax=100, edgecolors=GRID, linewidth=0.5)
     for (row, column), share in np.ndenumerate(shares):
         if share >= 0.5:
             color = "white" if share > 60 else INK  # whichever has the greater contrast
@@ -149,6 +153,13 @@ def confusion_matrix(counts: npt.NDArray[np.float64], names: Sequence[str]) -> F
     axes.set_yticks(middles, rows)
     axes.set_xlabel("predicted", labelpad=8)
     axes.set_ylabel("true (number of test nodes)", labelpad=8)
+    above = axes.secondary_xaxis("top")  # long matrices are read from the top
+    above.set_xticks(middles, columns, rotation=45, ha="left", rotation_mode="anchor")
+    above.tick_params(length=0)
+    above.spines[:].set_visible(False)
+    scale = figure.colorbar(mesh, ax=axes, shrink=min(1.0, 2.6 / side), aspect=14, pad=0.02)
+    scale.set_label("% of the true class")
+    scale.outline.set_visible(False)
     axes.set_aspect("equal")
     axes.invert_yaxis()
     axes.tick_params(length=0)

@@ -8,6 +8,7 @@ from neuraltrees._core import native
 from neuraltrees.checks import check_at_least, check_restarts, check_seed, check_time_limit, count_threads
 from neuraltrees.decomposition.decompose import Method, check_method, decompose
 from neuraltrees.decomposition.decomposition import TreeDecomposition
+from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.htree.htree import HTree
 
@@ -46,8 +47,14 @@ def build_htree(
     >>> build_htree(square_with_tail)
     HTree(num_nodes=18, num_roots=3, num_leaves=11, num_components=1, treewidth=2)
     """
+    graph = Graph.of(graph)
     check_method(method)
     check_time_limit(time_limit)
+    if decomposition is not None and not isinstance(decomposition, TreeDecomposition):
+        raise InputError(
+            f"Expected decomposition as a TreeDecomposition; got {type(decomposition).__name__}. "
+            f"Give k of a sample to sample_bounded_treewidth, and a method as method=..."
+        )
     if decomposition is None:
         decomposition = decompose(graph, method, seed=seed, restarts=restarts, time_limit=time_limit, threads=threads)
     trusted = decomposition.was_made_for(graph)
@@ -62,7 +69,7 @@ def build_htree(
         method,
         check_seed(seed),
         check_restarts(restarts),
-        check_at_least("max_nodes", min(max_nodes, MOST_NODES), 1),
+        min(check_at_least("max_nodes", max_nodes, 1, 10**30), MOST_NODES),
         count_threads(threads),
         trusted,
     )

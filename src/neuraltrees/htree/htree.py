@@ -10,11 +10,10 @@ from torch import Tensor
 
 from neuraltrees._core import native
 from neuraltrees.errors import InvalidHTreeError
+from neuraltrees.graph import Graph
 
 if TYPE_CHECKING:
     import networkx as nx
-
-    from neuraltrees.graph import Graph
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,6 +107,7 @@ class HTree:
 
     def validate(self, graph: Graph) -> None:
         """Raises `InvalidHTreeError` with the first invariant that the tree breaks for the graph, and where."""
+        graph = Graph.of(graph)
         arrays: list[Tensor] = [getattr(self, field.name) for field in fields(self)]
         for field, array in zip(fields(self), arrays, strict=True):
             dimensions = 2 if field.name == "edge_index" else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import fields
 
 import safetensors
@@ -16,10 +17,19 @@ from neuraltrees.htree.htree import HTree
 _FORMAT = "neuraltrees.htree.1"
 
 
-def save_htree(tree: HTree, path: PathLike) -> None:
-    """Writes an H-tree as a safetensors file."""
+def save_htree(tree: HTree, path: PathLike, names: Sequence[str] | None = None) -> None:
+    """Writes an H-tree as a safetensors file.
+
+    Args:
+        tree: the tree.
+        path: the file.
+        names: of the graph nodes, kept as a JSON list under `names` in the metadata of the file.
+    """
+    if not isinstance(tree, HTree):
+        raise InputError(f"Expected an HTree; got {type(tree).__name__}. Make one: build_htree(graph).")
     tensors = {field.name: getattr(tree, field.name).contiguous() for field in fields(tree)}
-    write_whole(path, safetensors.torch.save(tensors, metadata={"format": _FORMAT}))
+    about = {} if names is None else {"names": json.dumps(list(names))}
+    write_whole(path, safetensors.torch.save(tensors, metadata={"format": _FORMAT, **about}))
 
 
 def load_htree(path: PathLike) -> HTree:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
+from operator import index
+from typing import TypeAlias
 
 import numpy as np
 from torch import Tensor
@@ -12,6 +15,8 @@ from torch import Tensor
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph, moralize
 from neuraltrees.inference.markov import MarkovNetwork, check_structure
+
+NamedEvidence: TypeAlias = Mapping[str, str] | Mapping[str, int] | Mapping[int, int] | Mapping[int, str]
 
 ROUNDING = 1e-2  # of the sum of a row: files give few digits
 
@@ -100,6 +105,57 @@ class BayesianNetwork:
     def to_markov(self) -> MarkovNetwork:
         """The same distribution as log-potentials on the families; without evidence Z is 1, as far as rows sum to 1."""
         return MarkovNetwork(self.cardinalities, self.families, (table.log() for table in self.tables))
+
+    def numbered(self, evidence: NamedEvidence | None) -> dict[int, int]:
+        """Evidence with variables and states by number, given by name or by number.
+
+        >>> import torch
+        >>> rain = BayesianNetwork(["rain"], [["no", "yes"]], [()], [torch.tensor([0.8, 0.2])])
+        >>> rain.numbered({"rain": "yes"})
+        {0: 1}
+        """
+        if evidence is not None and not isinstance(evidence, Mapping):
+            raise InputError(f"Expected evidence as a dictionary, variable: state; got {evidence!r}.")
+        found: dict[int, int] = {}
+        for name, state in (evidence or {}).items():
+            v = self._find(name, self.names, "a variable")
+            if v in found:
+                raise InputError(f"Expected each variable once in the evidence; got {self.names[v]!r} twice.")
+            found[v] = self._find(state, self.states[v], f"a state of {self.names[v]}")
+        return found
+
+    @staticmethod
+    def _find(given: object, names: tuple[str, ...], what: str) -> int:
+        if isinstance(given, str):
+            if given in names:
+                return names.index(given)
+            close = get_close_matches(given, names, 1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+            raise InputError(f"Expected {what} out of {listed}; got {given!r}.{hint}")
+        try:
+            number = index(given)  # type: ignore[arg-type]
+        except TypeError:
+            raise InputError(f"Expected {what} by its name or number; got {given!r}.") from None
+        if not 0 <= number < len(names):
+            raise InputError(f"Expected {what} between 0 and {len(names) - 1}; got {number}.")
+        return number
+
+    def named(self, marginals: Sequence[Tensor]) -> dict[str, dict[str, float]]:
+        """The probability of every state of every variable, by name: `network.named(infer(network).marginals)`.
+
+        Shapes: marginal v :math:`(d_v)`
+        """
+        rows = zip(self.names, self.states, marginals, strict=True)
+        return {name: dict(zip(states, each.tolist(), strict=True)) for name, states, each in rows}
+
+    def named_assignment(self, assignment: Sequence[int] | Tensor) -> dict[str, str]:
+        """An assignment by name: the state of every variable.
+
+        Shapes: assignment :math:`(n)`
+        """
+        numbers = assignment.tolist() if isinstance(assignment, Tensor) else list(assignment)
+        return {name: of[k] for name, of, k in zip(self.names, self.states, numbers, strict=True)}
 
     def __repr__(self) -> str:
         return f"BayesianNetwork(num_variables={self.num_variables}, num_arcs={sum(map(len, self.parents))})"

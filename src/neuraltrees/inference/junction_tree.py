@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from neuraltrees.checks import check_at_least
 from neuraltrees.decomposition import TreeDecomposition
 from neuraltrees.errors import InputError
 from neuraltrees.inference.answer import Answer, check_possible
-from neuraltrees.inference.bayesian import BayesianNetwork
+from neuraltrees.inference.bayesian import BayesianNetwork, NamedEvidence
 from neuraltrees.inference.choice import Method, choose_decomposition, num_states
 from neuraltrees.inference.markov import (
     Evidence,
@@ -59,7 +60,7 @@ class JunctionTree:
     def of(
         cls,
         model: MarkovNetwork | BayesianNetwork,
-        evidence: Evidence | None = None,
+        evidence: Evidence | NamedEvidence | None = None,
         *,
         decomposition: TreeDecomposition | None = None,
         method: Method = "states",
@@ -70,15 +71,16 @@ class JunctionTree:
 
         Args:
             model: gives the cardinalities and the cliques; its tables are not looked at.
-            evidence: the states of observed variables.
+            evidence: the states of observed variables; those of a Bayesian network also by name.
             decomposition: of the model's graph, if it is not to be chosen here.
             method: how to choose it: `states` for the least state space, or a method of `decompose`.
             memory_limit: bytes that the cliques' tables may take, three times with a gradient; half of the memory of
                 the machine, or of the GPU that has the tables, by default.
             seed: breaks ties; the same seed gives the same tree.
         """
-        structure = model.to_markov() if isinstance(model, BayesianNetwork) else model
-        observed = check_evidence(evidence, structure.cardinalities)
+        structure = as_markov(model)
+        given: Any = model.numbered(evidence) if isinstance(model, BayesianNetwork) else evidence
+        observed = check_evidence(given, structure.cardinalities)
         free = [v for v, count in enumerate(structure.cardinalities) if v not in observed and count > 1]
         inside = set(free)
         scopes = tuple(tuple(v for v in clique if v in inside) for clique in structure.cliques)
@@ -214,15 +216,31 @@ class JunctionTree:
         return observed, tables, like, batch
 
 
-def infer(model: MarkovNetwork | BayesianNetwork, evidence: Evidence | None = None) -> Answer:
-    """The log partition function and all marginals of a model.
+def infer(model: MarkovNetwork | BayesianNetwork, evidence: Evidence | NamedEvidence | None = None) -> Answer:
+    """The log partition function and all marginals of a model; see `JunctionTree` for more than one question.
+
+    Args:
+        model: the network.
+        evidence: the state of every observed variable; those of a Bayesian network also by name.
 
     >>> model = MarkovNetwork([2, 2], [(0, 1)], [torch.tensor([[0.1, 0.2], [0.3, 0.4]]).log()])
     >>> [round(p, 4) for p in infer(model, {0: 1}).marginals[1].tolist()]
     [0.4286, 0.5714]
     """
-    network = model.to_markov() if isinstance(model, BayesianNetwork) else model
-    return JunctionTree.of(network, evidence).run(network.log_potentials)
+    network = as_markov(model)
+    return JunctionTree.of(model, evidence).run(network.log_potentials)
+
+
+def as_markov(model: MarkovNetwork | BayesianNetwork) -> MarkovNetwork:
+    """The Markov network of a model; `InputError` for what is none."""
+    if isinstance(model, BayesianNetwork):
+        return model.to_markov()
+    if not isinstance(model, MarkovNetwork):
+        raise InputError(
+            f"Expected a MarkovNetwork or a BayesianNetwork; got {type(model).__name__}. Read a file with read_uai or "
+            f"read_bif."
+        )
+    return model
 
 
 def _entry_of(batch: torch.Size) -> Callable[[int], str]:

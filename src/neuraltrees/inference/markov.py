@@ -51,6 +51,11 @@ class MarkovNetwork:
     ) -> None:
         counts, scopes = check_structure(cardinalities, cliques)
         tables = tuple(log_potentials)
+        wrong = next((table for table in tables if not isinstance(table, Tensor)), None)
+        if wrong is not None:
+            raise InputError(
+                f"Expected log-potentials as tensors; got {type(wrong).__name__}. Use torch.as_tensor(table)."
+            )
         check_tables(counts, scopes, tables)
         object.__setattr__(self, "cardinalities", counts)
         object.__setattr__(self, "cliques", scopes)
@@ -115,10 +120,15 @@ def check_structure(
     cardinalities: Iterable[int], cliques: Iterable[Iterable[int]]
 ) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
     """Cardinalities and cliques as tuples of plain integers, or an error that names the first that is wrong."""
+    if not isinstance(cardinalities, Iterable) or not isinstance(cliques, Iterable):
+        raise InputError(
+            f"Expected cardinalities as a list, one per variable, and cliques as a list of lists of variables; "
+            f"got {cardinalities!r:.40} and {cliques!r:.40}."
+        )
     counts = tuple(
         check_at_least(f"the cardinality of variable {v}", count, 1, 2**31 - 1) for v, count in enumerate(cardinalities)
     )
-    listed = [tuple(clique) for clique in cliques]
+    listed = [tuple(clique) if isinstance(clique, Iterable) else (None,) for clique in cliques]
     try:
         scopes = tuple(tuple(index(variable) for variable in clique) for clique in listed)
     except TypeError:
@@ -169,6 +179,8 @@ def clique_graph(num_variables: int, cliques: Iterable[Sequence[int]]) -> Graph:
 
 def check_evidence(evidence: Evidence | None, cardinalities: Sequence[int]) -> dict[int, int]:
     """Observed variables and their states as a plain dictionary in the order of the variables."""
+    if evidence is not None and not isinstance(evidence, Mapping):
+        raise InputError(f"Expected evidence as a dictionary, variable: state; got {evidence!r}.")
     try:
         observed = {index(variable): index(state) for variable, state in (evidence or {}).items()}
     except TypeError:

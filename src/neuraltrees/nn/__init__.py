@@ -1,27 +1,38 @@
 """Networks: convolutions, encoders, schedules and heads; the neural tree and its baselines, GNN and MLP."""
 
-from neuraltrees.nn.conv import Convolution as Convolution
-from neuraltrees.nn.conv import ConvOptions as ConvOptions
-from neuraltrees.nn.conv import GATConv as GATConv
-from neuraltrees.nn.conv import GCNConv as GCNConv
-from neuraltrees.nn.conv import GINConv as GINConv
-from neuraltrees.nn.conv import SAGEConv as SAGEConv
-from neuraltrees.nn.encoder import Categories as Categories
-from neuraltrees.nn.encoder import Encoder as Encoder
-from neuraltrees.nn.head import CRFHead as CRFHead
-from neuraltrees.nn.head import GraphHead as GraphHead
-from neuraltrees.nn.head import Head as Head
-from neuraltrees.nn.head import NodeHead as NodeHead
-from neuraltrees.nn.head import Places as Places
-from neuraltrees.nn.messages import Messages as Messages
-from neuraltrees.nn.models import GNN as GNN
-from neuraltrees.nn.models import MLP as MLP
-from neuraltrees.nn.models import NeuralTree as NeuralTree
-from neuraltrees.nn.network import Network as Network
-from neuraltrees.nn.plan import Plan as Plan
-from neuraltrees.nn.schedule import Body as Body
-from neuraltrees.nn.schedule import FeatureLayers as FeatureLayers
-from neuraltrees.nn.schedule import GraphRounds as GraphRounds
-from neuraltrees.nn.schedule import NoRounds as NoRounds
-from neuraltrees.nn.schedule import Schedule as Schedule
-from neuraltrees.nn.schedule import TreeRounds as TreeRounds
+from neuraltrees.nn.conv import Convolution, ConvOptions, GATConv, GCNConv, GINConv, SAGEConv
+from neuraltrees.nn.encoder import Categories, Encoder
+from neuraltrees.nn.head import CRFHead, GraphHead, Head, NodeHead, Places
+from neuraltrees.nn.messages import Messages
+from neuraltrees.nn.models import GNN, MLP, NeuralTree
+from neuraltrees.nn.network import Network
+from neuraltrees.nn.plan import Plan
+from neuraltrees.nn.schedule import Body, FeatureLayers, GraphRounds, NoRounds, Schedule, TreeRounds
+
+__all__ = [
+    "GNN",
+    "MLP",
+    "Body",
+    "CRFHead",
+    "Categories",
+    "ConvOptions",
+    "Convolution",
+    "Encoder",
+    "FeatureLayers",
+    "GATConv",
+    "GCNConv",
+    "GINConv",
+    "GraphHead",
+    "GraphRounds",
+    "Head",
+    "Messages",
+    "Network",
+    "NeuralTree",
+    "NoRounds",
+    "NodeHead",
+    "Places",
+    "Plan",
+    "SAGEConv",
+    "Schedule",
+    "TreeRounds",
+]

@@ -162,9 +162,16 @@ class Network(nn.Module):
             )
         return self.schedule.trace(edge_index, kappa, edge_type, x.shape[0])
 
+    @staticmethod
+    def count_rows(x: Tensor | SparseMap) -> int:
+        """The number of graph nodes that features are given for."""
+        if not isinstance(x, Tensor | SparseMap) or (isinstance(x, Tensor) and x.dim() < 2):
+            came = f"shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise InputError(f"Expected features x as a tensor of shape (n, F); got {came}.")
+        return x.shape[0]
+
     def _check_input(self, x: Tensor | SparseMap, plan: Plan) -> None:
-        if not isinstance(x, Tensor | SparseMap):
-            raise InputError(f"Expected features x as a tensor; got {type(x).__name__}.")
+        self.count_rows(x)
         if plan.made_for is not None and plan.made_for != self._kind:
             raise InputError(
                 f"Expected a plan made by this network, {self._kind}; got one for {plan.made_for}. "

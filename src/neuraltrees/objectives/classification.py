@@ -204,8 +204,9 @@ def _named(labels: Any, level: Level) -> dict[str, tuple[str, ...]]:
     if not labels or not all(len(names) for names in labels.values()):
         raise InputError(f"Expected label names for at least one node type; got {dict(labels)}.")
     for kind, names in labels.items():
+        names = [str(name) for name in names]
         if len(set(names)) < len(names):
-            twice = next(name for name in names if list(names).count(name) > 1)
+            twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"Expected every {kind} label once; got {twice!r} twice.")
     return {str(kind): tuple(str(name) for name in names) for kind, names in labels.items()}
 

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,17 +18,22 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Outline
 from matplotlib.textpath import TextToPath
 
+from neuraltrees.decomposition import TreeDecomposition
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
+from neuraltrees.graph import Graph
+from neuraltrees.htree import HTree
 from neuraltrees.plots.graph_layout import graph_layout
 from neuraltrees.plots.layout import Floats, Layout
 from neuraltrees.plots.style import DPI, check_ending, save_figure
+from neuraltrees.plots.summary import (
+    Summary,
+    add_summaries,
+    summary_of_decomposition,
+    summary_of_graph,
+    summary_of_htree,
+)
 from neuraltrees.plots.tree_layout import decomposition_layout, htree_layout
-
-if TYPE_CHECKING:
-    from neuraltrees.decomposition import TreeDecomposition
-    from neuraltrees.graph import Graph
-    from neuraltrees.htree import HTree
 
 MAX_NODES = 400
 FONT, TITLE_FONT = 9.0, 11.0
@@ -69,12 +73,13 @@ def draw(
     """Draw a graph, its tree decomposition and its H-tree side by side.
 
     A leaf of the H-tree has the colour of its graph node. A wide H-tree is drawn below the other panels. In an SVG file
-    the nodes have ids such as ``graph-node-3``, ``bag-3`` and ``htree-node-3``.
+    the nodes have ids such as ``graph-node-3``, ``bag-3`` and ``htree-node-3``. What has more than 400 nodes would not
+    be legible and is summed up: degrees, sizes of bags, or nodes per level.
 
     Args:
-        graph: a graph of at most 400 nodes.
+        graph: the graph.
         decomposition: its tree decomposition; without it the panel is left out.
-        htree: its H-tree, of at most 400 nodes; without it the panel is left out.
+        htree: its H-tree; without it the panel is left out.
         labels: names of the graph nodes; their numbers by default.
         path: also write the figure to this file, which ends in .svg, .png or .pdf.
 
@@ -83,14 +88,25 @@ def draw(
     """
     if path is not None:
         check_ending(path)
+    graph = Graph.of(graph)
+    if not isinstance(decomposition, TreeDecomposition | None) or not isinstance(htree, HTree | None):
+        raise InputError(
+            f"Expected a TreeDecomposition and an HTree, either of them None; got {type(decomposition).__name__} and "
+            f"{type(htree).__name__}. Name what you give: draw(graph, htree=htree)."
+        )
     names = [" ".join(str(name).split()) for name in (range(graph.num_nodes) if labels is None else labels)]
     _check(graph, decomposition, htree, names)
+    panels, summaries = list[_Panel](), list[Summary]()
     colors = _palette(graph.num_nodes)
     leaves = [_leaf_text(name) for name in names]
-    panels = [
-        _Panel("graph", "graph-node", leaves, colors, [True] * len(names), graph_layout(graph, _box_sizes(leaves)))
-    ]
-    if decomposition is not None:
+    if graph.num_nodes > MAX_NODES:
+        summaries.append(summary_of_graph(graph))
+    else:
+        layout = graph_layout(graph, _box_sizes(leaves))
+        panels.append(_Panel("graph", "graph-node", leaves, colors, [True] * len(names), layout))
+    if decomposition is not None and len(decomposition.bags) > MAX_NODES:
+        summaries.append(summary_of_decomposition(decomposition))
+    elif decomposition is not None:
         texts = [_bag_text([names[v] for v in bag]) for bag in decomposition.bags]
         panels.append(
             _Panel(
@@ -102,7 +118,9 @@ def draw(
                 decomposition_layout(decomposition, _box_sizes(texts)),
             )
         )
-    if htree is not None:
+    if htree is not None and htree.num_nodes > MAX_NODES:
+        summaries.append(summary_of_htree(htree))
+    elif htree is not None:
         kappa, level = htree.kappa.tolist(), htree.level.tolist()
         bags = [htree.bag_nodes[a:b].tolist() for a, b in pairwise(htree.bag_ptr.tolist())]
         texts = [
@@ -121,7 +139,8 @@ def draw(
                 htree_layout(htree, _box_sizes(texts)),
             )
         )
-    figure = _compose(panels)
+    figure = _compose(panels) if panels else None
+    figure = add_summaries(figure, summaries) if summaries or figure is None else figure
     if path is not None:
         save_figure(figure, path)
     return figure
@@ -130,16 +149,6 @@ def draw(
 def _check(graph: Graph, decomposition: TreeDecomposition | None, htree: HTree | None, names: list[str]) -> None:
     count = graph.num_nodes
     bags = None if decomposition is None else decomposition.bags
-    for what, size in [
-        ("a graph", count),
-        ("a tree decomposition", 0 if bags is None else len(bags)),
-        ("an H-tree", 0 if htree is None else htree.num_nodes),
-    ]:
-        if size > MAX_NODES:
-            raise InputError(
-                f"Expected {what} of at most {MAX_NODES} nodes, because a larger one is not legible "
-                f"(got {size:,}). Draw a subgraph, for example one node and its neighbours."
-            )
     if len(names) != count:
         raise InputError(
             f"Expected one label for each of the {count} graph nodes (got {len(names)}). "
@@ -154,6 +163,16 @@ def _check(graph: Graph, decomposition: TreeDecomposition | None, htree: HTree |
                 f"Expected the {what} of this graph of {count} nodes (got one over {len(nodes)} nodes, "
                 f"{max(nodes, default=-1)} the last). Build it from the graph that is drawn."
             )
+
+
+def too_large(graph: Graph, decomposition: TreeDecomposition | None, htree: HTree | None) -> list[str]:
+    """What `draw` would sum up instead of drawing it."""
+    sizes = {
+        "graph": graph.num_nodes,
+        "decomposition": 0 if decomposition is None else len(decomposition.bags),
+        "H-tree": 0 if htree is None else htree.num_nodes,
+    }
+    return [name for name, size in sizes.items() if size > MAX_NODES]
 
 
 def _palette(count: int) -> list[str]:

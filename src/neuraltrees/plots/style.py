@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -19,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from neuraltrees.errors import InputError
-from neuraltrees.files import PathLike, write_whole
+from neuraltrees.files import PathLike, as_path, write_whole
 
 ENDINGS = (".svg", ".png", ".pdf")
 DPI = 160
@@ -129,27 +130,41 @@ def readable_ink(fill: Sequence[float]) -> str:
     return "#ffffff" if linear @ (0.2126, 0.7152, 0.0722) < 0.2 else INK
 
 
+_STAMP: ContextVar[str] = ContextVar("stamp", default="")
+
+
+@contextmanager
+def stamped(text: str) -> Iterator[None]:
+    """Writes a line above every figure that is saved in a `with` block; "" for none."""
+    token = _STAMP.set(text)
+    try:
+        yield
+    finally:
+        _STAMP.reset(token)
+
+
 def check_ending(path: PathLike) -> str:
     """The format of a path by its ending: svg, png or pdf; any other ending raises `InputError`."""
-    ending = Path(path).suffix.lower()
+    ending = as_path(path).suffix.lower()
     if ending not in ENDINGS:
         raise InputError(f"Expected a path that ends in {', '.join(ENDINGS)}; got {path}. Change its ending.")
     return ending[1:]
 
 
-def figure_bytes(figure: Figure, form: str, tight: bool = False) -> bytes:
+def figure_bytes(figure: Figure, form: str, tight: bool = False, background: str = "white") -> bytes:
     """A figure as svg, png or pdf; equal figures give equal bytes.
 
     Args:
         figure: the figure.
         form: svg, png or pdf.
         tight: whether to crop the margins.
+        background: its colour, or "none".
     """
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
     box: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.05} if tight else {}
     image = BytesIO()
     with house_style():
-        figure.savefig(image, format=form, dpi=DPI, facecolor="white", metadata=metadata, **box)
+        figure.savefig(image, format=form, dpi=DPI, facecolor=background, metadata=metadata, **box)
     return image.getvalue()
 
 
@@ -160,7 +175,15 @@ def save_figure(figure: Figure, path: PathLike) -> None:
     Traceback (most recent call last):
     neuraltrees.errors.InputError: Expected a path that ends in .svg, .png, .pdf; got figure.gif. Change its ending.
     """
-    write_whole(path, figure_bytes(figure, check_ending(path)))
+    form, stamp = check_ending(path), _STAMP.get()
+    if not stamp:
+        write_whole(path, figure_bytes(figure, form))
+        return
+    line = figure.text(0.5, 1.0, stamp, ha="center", va="bottom", color=VERMILION, weight="bold")
+    try:
+        write_whole(path, figure_bytes(figure, form, tight=True))
+    finally:
+        line.remove()
 
 
 def save_both(figure: Figure, folder: Path, name: str) -> None:

@@ -1,3 +1,7 @@
 """Serving: predictions of a trained network."""
 
-from neuraltrees.serving.predictor import Predictor as Predictor
+from neuraltrees.serving.predictor import Predictor
+
+__all__ = [
+    "Predictor",
+]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 from neuraltrees.data.features import describe, from_description
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
 from neuraltrees.errors import DivergedError, InputError
-from neuraltrees.files import PathLike
+from neuraltrees.files import PathLike, as_path
 from neuraltrees.nn.encoder import Categories, Features
 from neuraltrees.nn.network import Network
 from neuraltrees.objectives import Classification, Objective, find_objective
@@ -26,7 +25,7 @@ TRUSTED = ("torch_geometric.nn.", "neuraltrees.nn.")  # modules whose networks a
 FORMAT, FIRST_FORMAT = "neuraltrees-bundle-2", "neuraltrees-bundle-1"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bundle:
     """One trained network: its weights, what it was built from, and how its inputs and outputs read.
 
@@ -45,7 +44,7 @@ class Bundle:
     network: NetworkSpec
     objective: Objective
     features: Features
-    weights: dict[str, Tensor] = field(repr=False)
+    weights: dict[str, Tensor]
     types: tuple[str, ...] = ("node",)
     edge_features: int | Categories | None = None
     scaling: Scaling = AS_THEY_ARE
@@ -122,7 +121,11 @@ class Bundle:
         parts = {"mean": self.scaling.mean, "std": self.scaling.std}
         scale = {name: value for name, value in parts.items() if value is not None}
         weights = {f"weights.{name}": value.contiguous() for name, value in self.weights.items()}
-        save_tensors(Path(path), weights | scale, about)
+        save_tensors(as_path(path), weights | scale, about)
+
+    def __repr__(self) -> str:
+        bound = "" if self.max_treewidth is None else f", max_treewidth={self.max_treewidth}"
+        return f"Bundle({self.network.model} + {self.network.conv}, {self.objective!r}{bound}, facts={self.facts})"
 
     @classmethod
     def load(cls, path: PathLike, allow: Sequence[str] = ()) -> Bundle:
@@ -135,7 +138,7 @@ class Bundle:
         """
         if isinstance(allow, str):
             raise InputError(f"Expected allow as a list of places; got the text {allow!r}. Put it in brackets.")
-        tensors, about = load_tensors(Path(path), (FORMAT, FIRST_FORMAT), "bundle")
+        tensors, about = load_tensors(as_path(path), (FORMAT, FIRST_FORMAT), "bundle")
         weights = {name.removeprefix("weights."): value for name, value in tensors.items() if "." in name}
         try:
             if about["format"] == FIRST_FORMAT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from typing import Any
 
 import yaml
@@ -12,6 +13,7 @@ from neuraltrees.datasets import DataSpec
 from neuraltrees.datasets.registry import find_dataset
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, read_whole
+from neuraltrees.options import rule_in_words
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 
 
@@ -50,6 +52,11 @@ def load_config(path: PathLike | None = None, overrides: Mapping[str, object] | 
     16
     """
     given = {} if path is None else _read(path)
+    if path is not None:
+        try:
+            _checked(given)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
     given |= {name: value for name, value in (overrides or {}).items() if value is not None}
     plain = _checked(given)
     return _checked(preset(plain.dataset, plain.model, plain.conv) | given)
@@ -67,17 +74,34 @@ def _checked(given: Mapping[str, object]) -> TrainConfig:
             raise InputError(detail["msg"].removeprefix("Value error, ")) from None
         name = str(detail["loc"][0])
         if name not in (each.name for each in fields(TrainConfig)):
-            names = ", ".join(each.name for each in fields(TrainConfig))
-            raise InputError(f"Expected no other names than {names}; got {name!r}.") from None
-        rule = detail["msg"].removeprefix("Input should be ").removesuffix(", unable to parse string as an integer")
-        raise InputError(f"Expected {name} to be {rule}; got {detail['input']!r}.") from None
+            names = [each.name for each in fields(TrainConfig)]
+            close = get_close_matches(name, names, 1)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            raise InputError(f"Expected no other names than {', '.join(names)}; got {name!r}.{hint}") from None
+        raise InputError(f"Expected {name} {rule_in_words(detail['msg'])}; got {detail['input']!r}.") from None
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """Plain values alone, as `yaml.safe_load` reads them; a name that is given twice is an error."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen: dict[Any, int] = {}
+        for key, _ in node.value:
+            name, line = key.value, key.start_mark.line + 1
+            if isinstance(name, str) and name in seen:
+                raise InputError(f"expected every name once; got {name!r} in the lines {seen[name]} and {line}.")
+            if isinstance(name, str):
+                seen[name] = line
+        return super().construct_mapping(node, deep)
 
 
 def _read(path: PathLike) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(read_whole(path))
+        content = yaml.load(read_whole(path), _UniqueKeys)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"Expected {path} to be a YAML file; got: {' '.join(str(error).split())}.") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     if content is None:
         return {}
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):

@@ -31,6 +31,8 @@ class Run:
     def __post_init__(self) -> None:
         if check_seed(self.seed) >= 2**63:
             raise InputError(f"Expected a seed below 2^63; got {self.seed}.")
+        if not isinstance(self.split, Split):
+            raise InputError(f"Expected split as a Split, such as task.split(seed); got {type(self.split).__name__}.")
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,9 @@ class NetworkSpec(Spec):
     neuraltrees.errors.InputError: Expected conv out of gcn, sage, gat, gin or MODULE:NAME; got 'cnn'.
     """
 
-    model: ModelName = option("neural-tree", "Messages on the H-tree, on the graph itself, or none (features only).")
+    model: ModelName = option(
+        "neural-tree", "Messages on the H-tree, on the graph, an MLP per node, or none: features alone."
+    )
     conv: str = option("sage", f"The convolution: {', '.join(get_args(ConvName))}, or MODULE:NAME of your own.")
     hidden: int = option(128, "Size of the states; of one head for GAT.", ge=1)
     layers: int = option(4, "Rounds of messages T.", ge=1)

@@ -135,6 +135,8 @@ def _spec(name: str) -> type[NetworkSpec] | type[TrainingSpec]:
 
 
 def _axis(name: str, values: Iterable[Value]) -> tuple[Value, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"Expected the values of {name} as a list, such as {name}=({values!r},); got {values!r}.")
     spec, listed = _spec(name), list(values)
     if not listed:
         raise InputError(f"Expected at least one value of {name}; got none.")

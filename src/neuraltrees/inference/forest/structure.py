@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -101,7 +101,9 @@ def make_structure(
     elif owner is not None:
         raise InputError("Expected owner for a union of graphs alone; got it beside a list. Use Graph.union(graphs).")
     else:
-        listed = list(graphs)
+        if not isinstance(graphs, Iterable):
+            raise InputError(f"Expected a graph or a list of graphs; got {type(graphs).__name__}.")
+        listed = [Graph.of(each) for each in graphs]
         graph, num_graphs = Graph.union(listed), len(listed)
         of_graph = np.repeat(np.arange(num_graphs), [each.num_nodes for each in listed])
     if isinstance(cardinalities, int | np.integer):

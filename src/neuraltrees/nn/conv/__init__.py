@@ -8,14 +8,12 @@ from typing import Any, Literal, TypeAlias
 from torch import nn
 
 from neuraltrees.errors import InputError
-from neuraltrees.nn.conv.convolution import Convolution as Convolution
-from neuraltrees.nn.conv.convolution import ConvOptions as ConvOptions
-from neuraltrees.nn.conv.external import ExternalConv as ExternalConv
-from neuraltrees.nn.conv.external import MakeConv as MakeConv
-from neuraltrees.nn.conv.gat import GATConv as GATConv
-from neuraltrees.nn.conv.gcn import GCNConv as GCNConv
-from neuraltrees.nn.conv.gin import GINConv as GINConv
-from neuraltrees.nn.conv.sage import SAGEConv as SAGEConv
+from neuraltrees.nn.conv.convolution import Convolution, ConvOptions
+from neuraltrees.nn.conv.external import ExternalConv, MakeConv
+from neuraltrees.nn.conv.gat import GATConv
+from neuraltrees.nn.conv.gcn import GCNConv
+from neuraltrees.nn.conv.gin import GINConv
+from neuraltrees.nn.conv.sage import SAGEConv
 
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
 CONVS: dict[str, type[Convolution]] = {"gcn": GCNConv, "sage": SAGEConv, "gat": GATConv, "gin": GINConv}
@@ -40,3 +38,15 @@ def find_conv(conv: Any) -> MakeConv:
     if isinstance(conv, type) and issubclass(conv, Convolution):
         return conv
     return partial(ExternalConv, conv)
+
+
+__all__ = [
+    "ConvOptions",
+    "Convolution",
+    "ExternalConv",
+    "GATConv",
+    "GCNConv",
+    "GINConv",
+    "MakeConv",
+    "SAGEConv",
+]

@@ -78,6 +78,18 @@ class ExternalConv(Convolution):
                 for name, value in _tensors(template).items():
                     getattr(self, self._names[name])[run] = value
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> ExternalConv:
+        """A copy; results that a PyG class keeps of its last call, which torch refuses to copy, are detached in it."""
+        hidden = [each for made in self.__dict__.get("_template", ()) for each in made.modules()]
+        for module in (*self.modules(), *hidden):
+            for value in vars(module).values():
+                if isinstance(value, Tensor) and not value.is_leaf:
+                    memo[id(value)] = value.detach().clone()
+        copy = type(self).__new__(type(self))
+        memo[id(self)] = copy
+        copy.__dict__.update(deepcopy(self.__dict__, memo))
+        return copy
+
     def bind(self, messages: Messages, backend: Backend = SCATTER, pool: Coefficients | None = None) -> Edges:
         carried = backend.map(messages.carried()) if self.reads_edges else None
         return Edges(torch.stack([messages.source, messages.target]), carried)

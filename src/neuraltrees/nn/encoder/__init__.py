@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from neuraltrees.errors import InputError
-from neuraltrees.nn.encoder.categories import Categories as Categories
-from neuraltrees.nn.encoder.categories import CategoryEncoder as CategoryEncoder
-from neuraltrees.nn.encoder.encoder import Encoder as Encoder
-from neuraltrees.nn.encoder.typed import LinearEncoder as LinearEncoder
-from neuraltrees.nn.encoder.typed import TypedEncoder as TypedEncoder
+from neuraltrees.nn.encoder.categories import Categories, CategoryEncoder
+from neuraltrees.nn.encoder.encoder import Encoder
+from neuraltrees.nn.encoder.typed import LinearEncoder, TypedEncoder
 
 Features: TypeAlias = int | Categories | Mapping[str, int | Categories]
 
@@ -33,3 +31,12 @@ def make_encoder(features: Features, width: int, runs: int | None = None) -> Enc
     if isinstance(features, Categories):
         return CategoryEncoder(features, width, runs)
     return None
+
+
+__all__ = [
+    "Categories",
+    "CategoryEncoder",
+    "Encoder",
+    "LinearEncoder",
+    "TypedEncoder",
+]

@@ -1,8 +1,15 @@
 """Heads: how states become answers."""
 
-from neuraltrees.nn.head.crf import CRFHead as CRFHead
-from neuraltrees.nn.head.graph import GraphHead as GraphHead
-from neuraltrees.nn.head.head import Head as Head
-from neuraltrees.nn.head.head import NoHead as NoHead
-from neuraltrees.nn.head.head import Places as Places
-from neuraltrees.nn.head.node import NodeHead as NodeHead
+from neuraltrees.nn.head.crf import CRFHead
+from neuraltrees.nn.head.graph import GraphHead
+from neuraltrees.nn.head.head import Head, NoHead, Places
+from neuraltrees.nn.head.node import NodeHead
+
+__all__ = [
+    "CRFHead",
+    "GraphHead",
+    "Head",
+    "NoHead",
+    "NodeHead",
+    "Places",
+]

@@ -1,9 +1,18 @@
 """Schedules: which states are updated when, along which edges."""
 
-from neuraltrees.nn.schedule.features import FeatureLayers as FeatureLayers
-from neuraltrees.nn.schedule.graph import GraphRounds as GraphRounds
-from neuraltrees.nn.schedule.none import NoRounds as NoRounds
-from neuraltrees.nn.schedule.rounds import Rounds as Rounds
-from neuraltrees.nn.schedule.schedule import Body as Body
-from neuraltrees.nn.schedule.schedule import Schedule as Schedule
-from neuraltrees.nn.schedule.tree import TreeRounds as TreeRounds
+from neuraltrees.nn.schedule.features import FeatureLayers
+from neuraltrees.nn.schedule.graph import GraphRounds
+from neuraltrees.nn.schedule.none import NoRounds
+from neuraltrees.nn.schedule.rounds import Rounds
+from neuraltrees.nn.schedule.schedule import Body, Schedule
+from neuraltrees.nn.schedule.tree import TreeRounds
+
+__all__ = [
+    "Body",
+    "FeatureLayers",
+    "GraphRounds",
+    "NoRounds",
+    "Rounds",
+    "Schedule",
+    "TreeRounds",
+]

@@ -8,6 +8,7 @@ from torch_geometric.data import Data
 from neuraltrees.movable import moved
 from neuraltrees.nn.ensemble.backend import SCATTER, Backend
 from neuraltrees.nn.messages import Messages
+from neuraltrees.nn.schedule.edge_checks import check_graph_edges
 from neuraltrees.nn.schedule.rounds import RoundPlan, Rounds
 
 
@@ -20,6 +21,7 @@ class GraphRounds(Rounds):
         return moved(self._bound(edge_index.cpu(), int(data.num_nodes), backend), backend.device)
 
     def trace(self, edge_index: Tensor, kappa: Tensor | None, edge_type: Tensor | None, num_nodes: int) -> RoundPlan:
+        check_graph_edges(edge_index, num_nodes)
         return self._bound(edge_index, num_nodes, SCATTER)
 
     def _bound(self, edge_index: Tensor, num_nodes: int, backend: Backend) -> RoundPlan:

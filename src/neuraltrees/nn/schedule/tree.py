@@ -12,6 +12,7 @@ from neuraltrees.htree import HTree
 from neuraltrees.movable import moved
 from neuraltrees.nn.ensemble.backend import SCATTER, Backend
 from neuraltrees.nn.messages import Messages
+from neuraltrees.nn.schedule.edge_checks import check_tree_edges
 from neuraltrees.nn.schedule.leaves import pooling
 from neuraltrees.nn.schedule.refinement import unroll
 from neuraltrees.nn.schedule.rounds import RoundPlan, Rounds
@@ -48,6 +49,7 @@ class TreeRounds(Rounds):
             raise InputError("Expected kappa, the graph node of every leaf, beside the edge_index of a tree; got none.")
         if self.body.relations and edge_type is None:
             raise InputError("Expected edge_type, since messages of every type have weights of their own; got none.")
+        check_tree_edges(edge_index, kappa, num_nodes)
         relation = edge_type if self.body.relations else None
         messages = Messages.of_edges(edge_index, kappa.shape[0], relation, self.dtype)
         return self._every_node(messages, kappa, num_nodes, SCATTER)

@@ -1,0 +1,61 @@
+"""A graph whose nodes have names, as files give them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from neuraltrees.errors import InputError
+from neuraltrees.graph import Graph
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NamedGraph:
+    """A graph and the names of its nodes.
+
+    Args:
+        graph: the graph.
+        names: of its nodes, in their order.
+        columns: for every attribute of the nodes that the file gives, its text per node; "" where there is none.
+        ignored: what the file says beside edges and is not used, such as weights.
+
+    >>> NamedGraph.of_edges([("ada", "bob"), ("bob", "cy")])
+    NamedGraph(num_nodes=3, num_edges=2, names='ada', 'bob', 'cy')
+    """
+
+    graph: Graph
+    names: tuple[str, ...]
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.names) != self.graph.num_nodes:
+            raise InputError(f"Expected a name for each of {self.graph.num_nodes} nodes; got {len(self.names)}.")
+
+    @classmethod
+    def of_edges(
+        cls, edges: Iterable[tuple[str, str]], nodes: Iterable[str] = (), ignored: tuple[str, ...] = ()
+    ) -> NamedGraph:
+        """The graph of edges between names, and of nodes that may have none.
+
+        Nodes are numbered in ascending order where all names are whole numbers, else as they appear.
+        """
+        number: dict[str, int] = {}
+        for node in nodes:
+            number.setdefault(node, len(number))
+        pairs = [(number.setdefault(u, len(number)), number.setdefault(v, len(number))) for u, v in edges]
+        ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        names = tuple(number)
+        if all(re.fullmatch(r"[+-]?\d{1,18}", name, re.ASCII) for name in names):
+            order = sorted(range(len(names)), key=lambda v: int(names[v]))
+            rank = np.empty(len(names), dtype=np.int64)
+            rank[order] = np.arange(len(names))
+            ends, names = rank[ends], tuple(names[v] for v in order)
+        return cls(Graph(ends.T, num_nodes=len(names)), names, ignored=ignored)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self.names[:3])) + (", …" if len(self.names) > 3 else "")
+        return f"NamedGraph(num_nodes={self.graph.num_nodes}, num_edges={self.graph.num_edges}, names={shown})"
