@@ -4,8 +4,10 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <map>
 
 #include "neuraltrees/decompose.hpp"
@@ -13,8 +15,10 @@
 #include "neuraltrees/error.hpp"
 #include "neuraltrees/graph.hpp"
 #include "neuraltrees/htree.hpp"
+#include "neuraltrees/junction_run.hpp"
 #include "neuraltrees/pace.hpp"
 #include "neuraltrees/sampling.hpp"
+#include "neuraltrees/state_search.hpp"
 #include "neuraltrees/weighted.hpp"
 
 namespace nb = nanobind;
@@ -309,6 +313,105 @@ void bind_htrees(nb::module_& m) {
         "parent"_a.noconvert(), "edge_index"_a.noconvert(), "edge_type"_a.noconvert(), "component"_a.noconvert());
 }
 
+nt::ModelView model_view(const In<std::int64_t>& cardinalities, const In<std::int64_t>& scope_ptr,
+                         const In<nt::Vertex>& scope_nodes) {
+    return {view(cardinalities), view(scope_ptr), view(scope_nodes)};
+}
+
+nb::tuple give(nt::TreeDecomposition&& td) {
+    return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)));
+}
+
+/// Runs work without the interpreter lock; Ctrl-C stops it.
+template <typename Work>
+auto stoppable(Work&& work) {
+    nt::Interrupt interrupt(signalled, std::chrono::milliseconds(100));
+    try {
+        nb::gil_scoped_release free;
+        return work(interrupt);
+    } catch (const nt::Interrupted&) {
+        throw nb::python_error();
+    }
+}
+
+using JunctionPlan = std::shared_ptr<const nt::JunctionPlan>;
+
+void bind_inference(nb::module_& m) {
+    m.def(
+        "least_states",
+        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<double>& log_states, std::uint64_t seed) {
+            return give(stoppable([&](nt::Interrupt& interrupt) {
+                return nt::least_states(graph_view(ptr, adj), view(log_states), seed, interrupt);
+            }));
+        },
+        "ptr"_a.noconvert(), "adj"_a.noconvert(), "log_states"_a.noconvert(), "seed"_a);
+
+    m.def(
+        "least_states_of_model",
+        [](const In<std::int64_t>& cardinalities, const In<std::int64_t>& scope_ptr,
+           const In<nt::Vertex>& scope_nodes, const In<std::uint8_t>& fixed, std::uint64_t seed) {
+            return give(stoppable([&](nt::Interrupt& interrupt) {
+                return nt::least_states(model_view(cardinalities, scope_ptr, scope_nodes), view(fixed), seed,
+                                        interrupt);
+            }));
+        },
+        "cardinalities"_a.noconvert(), "scope_ptr"_a.noconvert(), "scope_nodes"_a.noconvert(), "fixed"_a.noconvert(),
+        "seed"_a);
+
+    // The passes that `run` was made of; its tables live as long as it does.
+    nb::class_<nt::JunctionRun>(m, "JunctionRun")
+        .def("joint", [](const nt::JunctionRun& run, std::int64_t potential) {
+            std::vector<double> joint;
+            {
+                nb::gil_scoped_release free;
+                joint = run.joint(potential);
+            }
+            return give(std::move(joint));
+        });
+
+    struct Plan {
+        JunctionPlan plan;
+    };
+    nb::class_<Plan>(m, "JunctionPlan")
+        .def(
+            "__init__",
+            [](Plan* self, const In<std::int64_t>& cardinalities, const In<std::int64_t>& scope_ptr,
+               const In<nt::Vertex>& scope_nodes, const In<std::int64_t>& bag_ptr, const In<nt::Vertex>& bag_nodes,
+               const Pairs& edges) {
+                nb::gil_scoped_release free;
+                new (self) Plan{std::make_shared<const nt::JunctionPlan>(nt::plan_junction(
+                    model_view(cardinalities, scope_ptr, scope_nodes), td_view(bag_ptr, bag_nodes, edges)))};
+            },
+            "cardinalities"_a.noconvert(), "scope_ptr"_a.noconvert(), "scope_nodes"_a.noconvert(),
+            "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(), "edges"_a.noconvert())
+        .def(
+            "run",
+            [](const Plan& self, const std::vector<std::uintptr_t>& tables, bool is_double,
+               const In<std::int64_t>& states, bool marginals, const nb::object& progress) {
+                std::vector<const void*> data;
+                for (std::uintptr_t each : tables) data.push_back(reinterpret_cast<const void*>(each));
+                std::unique_ptr<nt::JunctionRun> run;
+                std::vector<double> found;
+                double log_total = 0;
+                stoppable([&](nt::Interrupt& interrupt) {
+                    const nt::JunctionRun::Step step = [&](std::int64_t entries) {
+                        interrupt.check();
+                        if (progress.is_none()) return;
+                        nb::gil_scoped_acquire lock;
+                        progress(entries);
+                    };
+                    run = std::make_unique<nt::JunctionRun>(self.plan, nt::TablesView{data, is_double}, view(states));
+                    log_total = run->collect(step);
+                    if (!marginals || !std::isfinite(log_total)) return 0;
+                    found.assign(self.plan->marginal_at.back(), 0.0);
+                    run->distribute(found, step);
+                    return 0;
+                });
+                return nb::make_tuple(log_total, give(std::move(found)), nb::cast(std::move(run)));
+            },
+            "tables"_a, "is_double"_a, "states"_a.noconvert(), "marginals"_a, "progress"_a.none());
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -318,4 +421,5 @@ NB_MODULE(_native, m) {
     bind_files(m);
     bind_decompositions(m);
     bind_htrees(m);
+    bind_inference(m);
 }

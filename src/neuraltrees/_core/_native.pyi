@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
+Float64 = npt.NDArray[np.float64]
 Csr = tuple[Int64, Int32]
 
 MAX_GRAPH_NODES: int
@@ -29,7 +30,7 @@ def decomposition_from_order(ptr: Int64, adj: Int32, order: Int32) -> tuple[Int6
 def weighted_order(
     ptr: Int64,
     adj: Int32,
-    log_states: npt.NDArray[np.float64],
+    log_states: Float64,
     size_power: float,
     fill_power: float,
     noise: float,
@@ -64,3 +65,29 @@ def htree_violation(
     component: Int64,
 ) -> str | None: ...
 def htree_diameters(parent: Int64, edge_index: Int64, edge_type: Int64, component: Int64) -> Int64: ...
+def least_states(ptr: Int64, adj: Int32, log_states: Float64, seed: int) -> tuple[Int64, Int32, Int32]: ...
+def least_states_of_model(
+    cardinalities: Int64, scope_ptr: Int64, scope_nodes: Int32, fixed: npt.NDArray[np.uint8], seed: int
+) -> tuple[Int64, Int32, Int32]: ...
+
+class JunctionRun:
+    def joint(self, potential: int) -> Float64: ...
+
+class JunctionPlan:
+    def __init__(
+        self,
+        cardinalities: Int64,
+        scope_ptr: Int64,
+        scope_nodes: Int32,
+        bag_ptr: Int64,
+        bag_nodes: Int32,
+        edges: Int32,
+    ) -> None: ...
+    def run(
+        self,
+        tables: list[int],
+        is_double: bool,
+        states: Int64,
+        marginals: bool,
+        progress: Callable[[int], object] | None,
+    ) -> tuple[float, Float64, JunctionRun]: ...

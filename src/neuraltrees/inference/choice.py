@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -17,14 +17,6 @@ from neuraltrees.graph import Graph
 
 Method: TypeAlias = Literal["states"] | DecomposeMethod
 METHODS: tuple[str, ...] = ("states", *get_args(DecomposeMethod))
-
-# (power of the bag's states, power of its fill, noise in bits); each wins on some public networks. A negative power
-# takes much fill among many neighbours for less than the same fill among few.
-RULES = ((0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (-0.25, 1.0, 1.0), (0.5, 1.0, 0.0), (0.0, 1.0, 1.0))
-MOST_RUNS = 240
-# One greedy run costs about as much as so many table entries do for each node and edge of the graph.
-ENTRIES_A_RUN = 80
-
 
 def choose_decomposition(
     graph: Graph, cardinalities: Sequence[int], method: Method = "states", seed: int = 0
@@ -44,21 +36,9 @@ def choose_decomposition(
     if method != "states":
         return decompose(graph, method, seed=seed, threads=1)
     bits = np.log2(np.asarray(cardinalities, dtype=np.float64))
-    best = decompose(graph, seed=seed, restarts=1, threads=1)
-    least = num_states(best, bits)
-    for run, (rule, next_seed) in enumerate(_attempts(seed)):
-        cost = ENTRIES_A_RUN * (graph.num_nodes + graph.num_edges)
-        if run >= len(RULES) and (run >= MOST_RUNS or run * cost > least):
-            break
-        order = native.weighted_order(
-            graph.indptr, graph.indices, bits, *rule, next_seed, float(np.log2(max(least, 1.0)))
-        )
-        if len(order) < graph.num_nodes:
-            continue
-        found = TreeDecomposition.from_elimination_order(graph, order)
-        if (states := num_states(found, bits)) < least:
-            best, least = found, states
-    return best
+    return TreeDecomposition._from_arrays(
+        graph.num_nodes, *native.least_states(graph.indptr, graph.indices, bits, seed), made_for=graph
+    )
 
 
 def num_states(decomposition: TreeDecomposition, bits: npt.NDArray[np.float64]) -> float:
@@ -70,11 +50,3 @@ def num_states(decomposition: TreeDecomposition, bits: npt.NDArray[np.float64]) 
     sizes[np.diff(decomposition.bag_ptr) == 0] = 0.0
     with np.errstate(over="ignore"):
         return float(np.exp2(sizes).sum())
-
-
-def _attempts(seed: int) -> Iterator[tuple[tuple[float, float, float], int]]:
-    turn = 0
-    while True:
-        for rule in RULES:
-            yield rule, (seed + turn) % 2**64
-        turn += 1

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from neuraltrees.checks import check_at_least
+from neuraltrees._core import native
+from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.decomposition import TreeDecomposition
 from neuraltrees.errors import InputError
-from neuraltrees.inference.answer import Answer, check_possible
+from neuraltrees.inference.answer import Answer, check_possible, spread_joints
 from neuraltrees.inference.bayesian import BayesianNetwork
 from neuraltrees.inference.choice import Method, choose_decomposition, num_states
 from neuraltrees.inference.markov import (
     Evidence,
     MarkovNetwork,
+    StructureArrays,
     batch_shape,
     check_evidence,
     check_tables,
-    clique_graph,
 )
 from neuraltrees.inference.memory import TABLES_FOR_GRADIENT, check_memory_limit, check_size
 from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise, sum_out_residual
 from neuraltrees.inference.plan import Plan, make_plan
 from neuraltrees.inference.sampling import draw, trace
+from neuraltrees.inference.single import FLOATS, SinglePasses
 
-FLOATS = (torch.float32, torch.float64)
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,8 +56,8 @@ class JunctionTree:
     cliques: tuple[tuple[int, ...], ...]
     evidence: dict[int, int]
     decomposition: TreeDecomposition
-    plan: Plan
     memory_limit: int | None
+    arrays: StructureArrays
 
     @classmethod
     def of(
@@ -79,32 +83,55 @@ class JunctionTree:
         """
         structure = model.to_markov() if isinstance(model, BayesianNetwork) else model
         observed = check_evidence(evidence, structure.cardinalities)
-        free = [v for v, count in enumerate(structure.cardinalities) if v not in observed and count > 1]
-        inside = set(free)
-        scopes = tuple(tuple(v for v in clique if v in inside) for clique in structure.cliques)
-        graph = clique_graph(structure.num_variables, scopes)
-        if decomposition is None:
-            chosen = choose_decomposition(
-                graph.subgraph(free), [structure.cardinalities[v] for v in free], method, seed
-            )
-            names = np.array(free, dtype=np.int32)
-            decomposition = TreeDecomposition._from_arrays(
-                structure.num_variables, chosen.bag_ptr, names[chosen.bag_nodes], chosen.edges
-            )
-        else:
+        fixed = structure.arrays.cardinalities == 1
+        fixed[list(observed)] = True
+        if decomposition is not None:
             decomposition.validate(model.graph)
-            left = [[v for v in bag if v in inside] for bag in decomposition.bags]
+            left = [[v for v in bag if not fixed[v]] for bag in decomposition.bags]
             decomposition = TreeDecomposition(left, decomposition.edges, structure.num_variables)
+        elif method == "states":
+            found = native.least_states_of_model(*structure.arrays, fixed.view(np.uint8), check_seed(seed))
+            decomposition = TreeDecomposition._from_arrays(structure.num_variables, *found)
+        else:
+            free = np.flatnonzero(~fixed)
+            chosen = choose_decomposition(
+                structure.graph.subgraph(free), structure.arrays.cardinalities[free].tolist(), method, seed
+            )
+            decomposition = TreeDecomposition._from_arrays(
+                structure.num_variables, chosen.bag_ptr, free.astype(np.int32)[chosen.bag_nodes], chosen.edges
+            )
         limit = check_memory_limit(memory_limit)
-        bits = np.log2(np.asarray(structure.cardinalities, dtype=np.float64))
-        check_size(8 * num_states(decomposition, bits), limit, decomposition.width, torch.device("cpu"))
-        plan = make_plan(structure.cardinalities, scopes, decomposition)
-        return cls(structure.cardinalities, structure.cliques, observed, decomposition, plan, limit)
+        tree = cls(structure.cardinalities, structure.cliques, observed, decomposition, limit, structure.arrays)
+        tree._check_size(1, 8)
+        return tree
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The steps on tensors, which batches, gradients, GPUs, the best assignment and samples need."""
+        seen = self.evidence.keys() | self._single.keys()
+        scopes = tuple(tuple(v for v in clique if v not in seen) for clique in self.cliques)
+        return make_plan(self.cardinalities, scopes, self.decomposition)
 
     @cached_property
     def entries(self) -> int:
         """The sum of the sizes of the cliques' tables."""
-        return sum(clique.entries for clique in self.plan.cliques)
+        return round(self._states)
+
+    @cached_property
+    def _states(self) -> float:
+        return num_states(self.decomposition, np.log2(self.arrays.cardinalities))
+
+    @cached_property
+    def _single(self) -> dict[int, int]:
+        """The variables of one state, which have it always."""
+        return {v: 0 for v, count in enumerate(self.cardinalities) if count == 1}
+
+    @cached_property
+    def _passes(self) -> SinglePasses:
+        return SinglePasses(self.arrays, self.decomposition)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
     def __repr__(self) -> str:
         return (
@@ -125,7 +152,15 @@ class JunctionTree:
 
         Raises `ZeroProbabilityError` if the evidence is impossible.
         """
-        observed, tables, like, batch = self._prepare(log_potentials, evidence)
+        observed, single = self._observed(evidence), self._passes.tables(log_potentials)
+        if single is not None:
+            self._check_size(1, single.dtype.itemsize)
+            answer = self._passes.run(single, observed, progress)
+            log_partition = torch.tensor(answer.log_partition, dtype=single.dtype)
+            if not math.isfinite(answer.log_partition):
+                check_possible(log_partition, _entry_of(torch.Size()))
+            return Answer(self, observed, log_partition, answer.marginals, answer.joints)
+        tables, like, batch = self._prepare(log_potentials, observed)
         reduced, total = collect(self.plan, tables, like, condition, progress)
         check_possible(total, _entry_of(batch))
         probabilities, found = distribute(self.plan, reduced, progress)
@@ -133,13 +168,20 @@ class JunctionTree:
             found[variable] = like.new_zeros(self.cardinalities[variable], len(like))
             found[variable][state] = 1.0
         marginals = [found[v].T.reshape(*batch, count) for v, count in enumerate(self.cardinalities)]
-        return Answer(self, observed, total.reshape(batch), marginals, probabilities)
+        joints = partial(spread_joints, self.plan, probabilities, like.new_ones(len(like)), len(self.cliques))
+        return Answer(self, observed, total.reshape(batch), marginals, joints)
 
     def log_partition(
         self, log_potentials: Sequence[Tensor], evidence: Evidence | None = None, *, progress: Progress | None = None
     ) -> Tensor:
         """The log partition function alone, -inf for impossible evidence."""
-        _, tables, like, batch = self._prepare(log_potentials, evidence)
+        observed, single = self._observed(evidence), self._passes.tables(log_potentials)
+        if single is not None:
+            self._check_size(1, single.dtype.itemsize)
+            return torch.tensor(
+                self._passes.run(single, observed, progress, marginals=False).log_partition, dtype=single.dtype
+            )
+        tables, like, batch = self._prepare(log_potentials, observed)
         return collect(self.plan, tables, like, sum_out_residual, progress)[1].reshape(batch)
 
     @torch.no_grad()
@@ -150,7 +192,8 @@ class JunctionTree:
 
         Shapes: → :math:`(*B, n)` and :math:`(*B)`
         """
-        observed, tables, like, batch = self._prepare(log_potentials, evidence)
+        observed = self._observed(evidence)
+        tables, like, batch = self._prepare(log_potentials, observed)
         reduced, best = collect(self.plan, tables, like, maximise, progress)
         check_possible(best, _entry_of(batch))
         states = trace(self.plan, [each.table for each in reduced], observed, len(self.cardinalities), like)
@@ -170,25 +213,31 @@ class JunctionTree:
         Shapes: → :math:`(count, *B, n)`
         """
         check_at_least("count", count, 0)
-        observed, tables, like, batch = self._prepare(log_potentials, evidence)
+        observed = self._observed(evidence)
+        tables, like, batch = self._prepare(log_potentials, observed)
         reduced, total = collect(self.plan, tables, like, condition)
         check_possible(total, _entry_of(batch))
         conditionals = [each.table for each in reduced]
         states = draw(self.plan, conditionals, observed, len(self.cardinalities), like, count, generator)
         return states.reshape(count, *batch, len(self.cardinalities))
 
-    def _prepare(
-        self, log_potentials: Sequence[Tensor], evidence: Evidence | None
-    ) -> tuple[dict[int, int], list[Tensor], Tensor, torch.Size]:
-        """The evidence, the potentials without the observed variables and with the batch last, and a tensor like it."""
+    def _observed(self, evidence: Evidence | None) -> dict[int, int]:
+        """The evidence, with the state of every variable of one state."""
         observed = self.evidence if evidence is None else check_evidence(evidence, self.cardinalities)
         if observed.keys() != self.evidence.keys():
             raise InputError(
                 f"Expected evidence on the {len(self.evidence)} variables that the tree was made for; "
                 f"got {len(observed)} others. Make a tree for them: JunctionTree.of(model, evidence)."
             )
-        # A variable of one state has it always.
-        observed = {**{v: 0 for v, count in enumerate(self.cardinalities) if count == 1}, **observed}
+        return {**self._single, **observed}
+
+    def _check_size(self, batch: int, itemsize: int, device: torch.device = CPU) -> None:
+        check_size(self._states * batch * itemsize, self.memory_limit, self.decomposition.width, device)
+
+    def _prepare(
+        self, log_potentials: Sequence[Tensor], observed: dict[int, int]
+    ) -> tuple[list[Tensor], Tensor, torch.Size]:
+        """The potentials without the observed variables and with the batch last, and a tensor like the batch."""
         check_tables(self.cardinalities, self.cliques, log_potentials)
         batch = batch_shape(self.cliques, log_potentials)
         if log_potentials and log_potentials[0].dtype not in FLOATS:
@@ -196,9 +245,8 @@ class JunctionTree:
         if log_potentials:
             first = log_potentials[0]
             tracked = torch.is_grad_enabled() and any(table.requires_grad for table in log_potentials)
-            needed = float(self.entries) * batch.numel() * first.element_size()
-            needed *= TABLES_FOR_GRADIENT if tracked else 1
-            check_size(needed, self.memory_limit, self.decomposition.width, first.device)
+            count = batch.numel() * (TABLES_FOR_GRADIENT if tracked else 1)
+            self._check_size(count, first.element_size(), first.device)
         tables = []
         for clique, table in zip(self.cliques, log_potentials, strict=True):
             if observed:
@@ -211,7 +259,7 @@ class JunctionTree:
                 flat = table.reshape(batch.numel(), *table.shape[len(batch) :])
                 tables.append(flat.movedim(0, -1).contiguous())
         like = log_potentials[0].new_empty(batch.numel()) if log_potentials else torch.empty(1).double()
-        return observed, tables, like, batch
+        return tables, like, batch
 
 
 def infer(model: MarkovNetwork | BayesianNetwork, evidence: Evidence | None = None) -> Answer:
