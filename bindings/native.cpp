@@ -318,8 +318,10 @@ nt::ModelView model_view(const In<std::int64_t>& cardinalities, const In<std::in
     return {view(cardinalities), view(scope_ptr), view(scope_nodes)};
 }
 
-nb::tuple give(nt::TreeDecomposition&& td) {
-    return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)));
+nb::tuple give(nt::LeastStates&& found) {
+    auto& td = found.decomposition;
+    return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)),
+                          found.states);
 }
 
 /// Runs work without the interpreter lock; Ctrl-C stops it.
@@ -349,13 +351,13 @@ void bind_inference(nb::module_& m) {
     m.def(
         "least_states_of_model",
         [](const In<std::int64_t>& cardinalities, const In<std::int64_t>& scope_ptr,
-           const In<nt::Vertex>& scope_nodes, const In<std::uint8_t>& fixed, std::uint64_t seed) {
+           const In<nt::Vertex>& scope_nodes, const Ids& observed, std::uint64_t seed) {
             return give(stoppable([&](nt::Interrupt& interrupt) {
-                return nt::least_states(model_view(cardinalities, scope_ptr, scope_nodes), view(fixed), seed,
+                return nt::least_states(model_view(cardinalities, scope_ptr, scope_nodes), view(observed), seed,
                                         interrupt);
             }));
         },
-        "cardinalities"_a.noconvert(), "scope_ptr"_a.noconvert(), "scope_nodes"_a.noconvert(), "fixed"_a.noconvert(),
+        "cardinalities"_a.noconvert(), "scope_ptr"_a.noconvert(), "scope_nodes"_a.noconvert(), "observed"_a.noconvert(),
         "seed"_a);
 
     // The passes that `run` was made of; its tables live as long as it does.
@@ -391,8 +393,7 @@ void bind_inference(nb::module_& m) {
                 std::vector<const void*> data;
                 for (std::uintptr_t each : tables) data.push_back(reinterpret_cast<const void*>(each));
                 std::unique_ptr<nt::JunctionRun> run;
-                std::vector<double> found;
-                double log_total = 0;
+                std::vector<double> found(1 + self.plan->marginal_at.back(), 0.0);
                 stoppable([&](nt::Interrupt& interrupt) {
                     const nt::JunctionRun::Step step = [&](std::int64_t entries) {
                         interrupt.check();
@@ -401,13 +402,10 @@ void bind_inference(nb::module_& m) {
                         progress(entries);
                     };
                     run = std::make_unique<nt::JunctionRun>(self.plan, nt::TablesView{data, is_double}, view(states));
-                    log_total = run->collect(step);
-                    if (!marginals || !std::isfinite(log_total)) return 0;
-                    found.assign(self.plan->marginal_at.back(), 0.0);
-                    run->distribute(found, step);
-                    return 0;
+                    found[0] = run->collect(step);
+                    if (marginals && std::isfinite(found[0])) run->distribute(std::span(found).subspan(1), step);
                 });
-                return nb::make_tuple(log_total, give(std::move(found)), nb::cast(std::move(run)));
+                return nb::make_tuple(give(std::move(found)), nb::cast(std::move(run)));
             },
             "tables"_a, "is_double"_a, "states"_a.noconvert(), "marginals"_a, "progress"_a.none());
 }

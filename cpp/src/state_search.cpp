@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "neuraltrees/weighted.hpp"
+#include "bitset_elimination.hpp"
 #include "sparse_elimination.hpp"
 #include "vertex_heap.hpp"
 
@@ -15,9 +16,9 @@ namespace {
 // few.
 constexpr WeightedGreedy rules[] = {{0, 1, 0}, {1, 0, 0}, {-0.25, 1, 1}, {0.5, 1, 0}, {0, 1, 1}};
 constexpr double steps = 4096;  // scores are compared in units of 1/4096 bit
-constexpr int most_runs = 400;
-// One greedy run costs about as much as so many table entries do for each vertex and edge of the graph.
-constexpr double entries_a_run = 60;
+constexpr int num_rules = std::size(rules), most_runs = 1000, small_graph = 16, bitset_nodes = 1024;
+// A unit of work in a greedy run takes as long as this many table entries; runs may take this share of the tables' time.
+constexpr double entries_per_work = 3, search_share = 0.5;
 
 /// Adds up the states of the maximal bags of an elimination.
 class StateCount {
@@ -58,22 +59,48 @@ private:
 struct Found {
     std::vector<Vertex> order;
     double states;
+    double work;  // scores that were computed, and neighbours that they looked at
 };
 
+/// Elimination on neighbour lists, for large graphs.
+class ListElimination : public SparseElimination {
+public:
+    ListElimination(GraphView graph, std::span<const double> log_states)
+        : SparseElimination(graph), log_size{this, log_states} {}
+    ListElimination(const ListElimination& other)
+        : SparseElimination(other), log_size{this, other.log_size.log_states} {}
+
+    struct LogSize {
+        ListElimination* graph;
+        std::span<const double> log_states;
+        double operator[](Vertex v) {
+            double size = log_states[v];
+            for (Vertex u : graph->neighbours(v)) size += log_states[u];
+            return size;
+        }
+    } log_size;
+};
+
+/// Logarithms of small numbers to base 2, which most fills are.
+double log2_of(std::int64_t count) {
+    static const std::vector<double> known = [] {
+        std::vector<double> values(4096);
+        for (std::size_t i = 1; i < values.size(); ++i) values[i] = std::log2(static_cast<double>(i));
+        return values;
+    }();
+    return count < static_cast<std::int64_t>(known.size()) ? known[count] : std::log2(static_cast<double>(count));
+}
+
 /// A greedy elimination of a graph; the order is empty if it has more states than are allowed.
-Found eliminate(GraphView graph, std::span<const double> log_states, WeightedGreedy rule, std::uint64_t seed,
+template <typename Elimination>
+Found eliminate(Elimination state, std::span<const double> log_states, WeightedGreedy rule, std::uint64_t seed,
                 double allowed, Interrupt& interrupt) {
-    const Vertex n = graph.num_nodes();
-    SparseElimination state(graph);
+    const Vertex n = state.remaining;
     VertexHeap heap(n, seed);
     auto score = [&](Vertex v) -> std::uint64_t {
         if (state.fill[v] == 0) return 0;
-        double value = rule.fill_power * std::log2(1.0 + static_cast<double>(state.fill[v]));
-        if (rule.size_power != 0) {
-            double size = log_states[v];
-            for (Vertex u : state.neighbours(v)) size += log_states[u];
-            value += rule.size_power * size;
-        }
+        double value = rule.fill_power * log2_of(1 + state.fill[v]);
+        if (rule.size_power != 0) value += rule.size_power * state.log_size[v];
         if (rule.noise != 0)
             value += rule.noise * static_cast<double>(mix(seed, static_cast<std::uint64_t>(v)) >> 11) * 0x1p-53;
         return 1 + static_cast<std::uint64_t>(std::clamp(value * steps, 0.0, 2e9));
@@ -81,19 +108,23 @@ Found eliminate(GraphView graph, std::span<const double> log_states, WeightedGre
     for (Vertex v = 0; v < n; ++v) heap.set(v, score(v));
     Found found;
     found.order.reserve(n);
+    found.work = static_cast<double>(n);
     StateCount count(log_states);
     while (!heap.empty()) {
         interrupt.check();
         const Vertex v = heap.top();
         heap.pop();
         count.add(v, state.neighbours(v));
-        if (!(count.total < allowed)) return {{}, count.total};
+        if (!(count.total < allowed)) return {{}, count.total, found.work};
         found.order.push_back(v);
         if (state.fill[v] == 0 && state.degree[v] == state.remaining - 1) {  // the others are a clique
             for (Vertex u : state.neighbours(v)) found.order.push_back(u);
             break;
         }
-        for (Vertex u : state.eliminate(v)) heap.set(u, score(u));
+        const double degree = static_cast<double>(state.degree[v]);
+        const auto& changed = state.eliminate(v);
+        for (Vertex u : changed) heap.set(u, score(u));
+        found.work += degree * degree + 4.0 * static_cast<double>(changed.size());
     }
     found.states = count.total;
     return found;
@@ -135,15 +166,18 @@ Kernel remove_simplicial(GraphView graph) {
 }
 
 /// The best order of a connected graph without simplicial vertices.
-std::vector<Vertex> search(GraphView graph, std::span<const double> log_states, std::uint64_t seed,
+template <typename Elimination>
+std::vector<Vertex> search(const Elimination& graph, std::span<const double> log_states, std::uint64_t seed,
                            Interrupt& interrupt) {
-    const double cost = entries_a_run * static_cast<double>(graph.num_nodes() + graph.num_edges());
-    Found best{{}, std::numeric_limits<double>::infinity()};
+    Found best{{}, std::numeric_limits<double>::infinity(), 0};
+    double work = 0;
     for (int run = 0; run < most_runs; ++run) {
-        const bool first = run < static_cast<int>(std::size(rules));
-        if (!first && run * cost > best.states) break;
-        const auto& rule = rules[run % std::size(rules)];
-        Found found = eliminate(graph, log_states, rule, seed + run / std::size(rules), best.states, interrupt);
+        // Every rule has a turn on a small graph; a large one has further runs while they cost little.
+        const bool small = run < num_rules && graph.remaining <= small_graph;
+        if (run > 0 && !small && entries_per_work * work * (run + 1) / run > search_share * best.states) break;
+        Found found =
+            eliminate(graph, log_states, rules[run % num_rules], seed + run / num_rules, best.states, interrupt);
+        work += found.work;
         if (!found.order.empty()) best = std::move(found);
     }
     if (!best.order.empty()) return best.order;
@@ -152,8 +186,8 @@ std::vector<Vertex> search(GraphView graph, std::span<const double> log_states, 
 
 }  // namespace
 
-TreeDecomposition least_states(GraphView graph, std::span<const double> log_states, std::uint64_t seed,
-                               Interrupt& interrupt) {
+LeastStates least_states(GraphView graph, std::span<const double> log_states, std::uint64_t seed,
+                         Interrupt& interrupt) {
     const Kernel kernel = remove_simplicial(graph);
     std::vector<Vertex> order = kernel.removed;
     std::vector<double> bits;
@@ -164,17 +198,29 @@ TreeDecomposition least_states(GraphView graph, std::span<const double> log_stat
         bits.clear();
         for (Vertex v : members) bits.push_back(log_states[kernel.nodes[v]]);
         const Graph part = induced_subgraph(kernel.graph, members, position);
-        for (Vertex v : search(part, bits, seed, interrupt)) order.push_back(kernel.nodes[members[v]]);
+        const auto found = part.view().num_nodes() <= bitset_nodes
+                               ? search(BitsetElimination(part, bits), bits, seed, interrupt)
+                               : search(ListElimination(part, bits), bits, seed, interrupt);
+        for (Vertex v : found) order.push_back(kernel.nodes[members[v]]);
     }
-    return decomposition_from_order(graph, order);
+    LeastStates found{decomposition_from_order(graph, order), 0};
+    for (std::int64_t b = 0; b < found.decomposition.view().num_bags(); ++b) {
+        double size = 0;
+        for (Vertex v : found.decomposition.view().bag(b)) size += log_states[v];
+        found.states += std::exp2(size);
+    }
+    return found;
 }
 
-TreeDecomposition least_states(ModelView model, std::span<const std::uint8_t> fixed, std::uint64_t seed,
-                               Interrupt& interrupt) {
-    std::vector<Vertex> name(fixed.size(), -1), open;
+LeastStates least_states(ModelView model, std::span<const std::int64_t> observed, std::uint64_t seed,
+                         Interrupt& interrupt) {
+    const std::size_t n = model.cardinalities.size();
+    std::vector<char> fixed(n, 0);
+    for (std::int64_t v : observed) fixed[v] = 1;
+    std::vector<Vertex> name(n, -1), open;
     std::vector<double> bits;
-    for (std::size_t v = 0; v < fixed.size(); ++v)
-        if (!fixed[v]) {
+    for (std::size_t v = 0; v < n; ++v)
+        if (!fixed[v] && model.cardinalities[v] > 1) {
             name[v] = static_cast<Vertex>(open.size());
             open.push_back(static_cast<Vertex>(v));
             bits.push_back(std::log2(static_cast<double>(model.cardinalities[v])));
@@ -190,8 +236,8 @@ TreeDecomposition least_states(ModelView model, std::span<const std::uint8_t> fi
                 }
     }
     const Graph graph = graph_from_edges(source, target, static_cast<std::int64_t>(open.size()));
-    TreeDecomposition found = least_states(graph.view(), bits, seed, interrupt);
-    for (Vertex& v : found.bag_nodes) v = open[v];
+    LeastStates found = least_states(graph.view(), bits, seed, interrupt);
+    for (Vertex& v : found.decomposition.bag_nodes) v = open[v];
     return found;
 }
 

@@ -9,15 +9,21 @@
 
 namespace neuraltrees {
 
+struct LeastStates {
+    TreeDecomposition decomposition;
+    double states;
+};
+
 /// The decomposition with the least sum of its bags' numbers of states among many: several greedy rules on the numbers
 /// of states and the fill, again and again with other ties while that costs little beside the tables that it may save.
 /// `log_states` are the logarithms to base 2 of the vertices' numbers of states. Never more states than one run of
 /// min_fill finds.
-TreeDecomposition least_states(GraphView graph, std::span<const double> log_states, std::uint64_t seed,
-                               Interrupt& interrupt);
+LeastStates least_states(GraphView graph, std::span<const double> log_states, std::uint64_t seed,
+                         Interrupt& interrupt);
 
-/// The same for the graph that joins the open variables of every scope; bags have the variables' own numbers.
-TreeDecomposition least_states(ModelView model, std::span<const std::uint8_t> fixed, std::uint64_t seed,
-                               Interrupt& interrupt);
+/// The same for the graph that joins the open variables of every scope: those that are not observed and have several
+/// states. Bags have the variables' own numbers.
+LeastStates least_states(ModelView model, std::span<const std::int64_t> observed, std::uint64_t seed,
+                         Interrupt& interrupt);
 
 }  // namespace neuraltrees

@@ -36,9 +36,8 @@ def choose_decomposition(
     if method != "states":
         return decompose(graph, method, seed=seed, threads=1)
     bits = np.log2(np.asarray(cardinalities, dtype=np.float64))
-    return TreeDecomposition._from_arrays(
-        graph.num_nodes, *native.least_states(graph.indptr, graph.indices, bits, seed), made_for=graph
-    )
+    *found, _ = native.least_states(graph.indptr, graph.indices, bits, seed)
+    return TreeDecomposition._from_arrays(graph.num_nodes, *found, made_for=graph)
 
 
 def num_states(decomposition: TreeDecomposition, bits: npt.NDArray[np.float64]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -15,23 +15,23 @@ from torch import Tensor
 from neuraltrees._core import native
 from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.decomposition import TreeDecomposition
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, ModelTooLargeError
 from neuraltrees.inference.answer import Answer, check_possible, spread_joints
 from neuraltrees.inference.bayesian import BayesianNetwork
 from neuraltrees.inference.choice import Method, choose_decomposition, num_states
 from neuraltrees.inference.markov import (
     Evidence,
     MarkovNetwork,
-    StructureArrays,
     batch_shape,
     check_evidence,
     check_tables,
 )
-from neuraltrees.inference.memory import TABLES_FOR_GRADIENT, check_memory_limit, check_size
+from neuraltrees.inference.memory import TABLES_FOR_GRADIENT, allowed_bytes, check_memory_limit
 from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise, sum_out_residual
 from neuraltrees.inference.plan import Plan, make_plan
 from neuraltrees.inference.sampling import draw, trace
-from neuraltrees.inference.single import FLOATS, SinglePasses
+from neuraltrees.inference.single import FLOATS, SinglePasses, single_joints, single_tables
+from neuraltrees.inference.structure import Structure
 
 CPU = torch.device("cpu")
 
@@ -52,12 +52,11 @@ class JunctionTree:
     [1, 1]
     """
 
-    cardinalities: tuple[int, ...]
-    cliques: tuple[tuple[int, ...], ...]
+    structure: Structure
     evidence: dict[int, int]
     decomposition: TreeDecomposition
+    states: float
     memory_limit: int | None
-    arrays: StructureArrays
 
     @classmethod
     def of(
@@ -81,54 +80,49 @@ class JunctionTree:
                 the machine, or of the GPU that has the tables, by default.
             seed: breaks ties; the same seed gives the same tree.
         """
-        structure = model.to_markov() if isinstance(model, BayesianNetwork) else model
+        network = model.to_markov() if isinstance(model, BayesianNetwork) else model
+        structure = network.structure
         observed = check_evidence(evidence, structure.cardinalities)
-        fixed = structure.arrays.cardinalities == 1
-        fixed[list(observed)] = True
-        if decomposition is not None:
-            decomposition.validate(model.graph)
-            left = [[v for v in bag if not fixed[v]] for bag in decomposition.bags]
-            decomposition = TreeDecomposition(left, decomposition.edges, structure.num_variables)
-        elif method == "states":
-            found = native.least_states_of_model(*structure.arrays, fixed.view(np.uint8), check_seed(seed))
-            decomposition = TreeDecomposition._from_arrays(structure.num_variables, *found)
+        if decomposition is None and method == "states":
+            seen = np.fromiter(observed, np.int64, len(observed))
+            *found, states = native.least_states_of_model(*structure.arrays, seen, check_seed(seed))
+            decomposition = TreeDecomposition._from_arrays(network.num_variables, *found)
         else:
-            free = np.flatnonzero(~fixed)
-            chosen = choose_decomposition(
-                structure.graph.subgraph(free), structure.arrays.cardinalities[free].tolist(), method, seed
-            )
-            decomposition = TreeDecomposition._from_arrays(
-                structure.num_variables, chosen.bag_ptr, free.astype(np.int32)[chosen.bag_nodes], chosen.edges
-            )
-        limit = check_memory_limit(memory_limit)
-        tree = cls(structure.cardinalities, structure.cliques, observed, decomposition, limit, structure.arrays)
+            fixed = observed.keys() | structure.single.keys()
+            if decomposition is None:
+                decomposition = _decompose(network, fixed, method, seed)
+            else:
+                decomposition.validate(model.graph)
+                left = [[v for v in bag if v not in fixed] for bag in decomposition.bags]
+                decomposition = TreeDecomposition(left, decomposition.edges, network.num_variables)
+            states = num_states(decomposition, np.log2(structure.arrays.cardinalities))
+        tree = cls(structure, observed, decomposition, states, check_memory_limit(memory_limit))
         tree._check_size(1, 8)
         return tree
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        return self.structure.cardinalities
+
+    @property
+    def cliques(self) -> tuple[tuple[int, ...], ...]:
+        return self.structure.cliques
 
     @cached_property
     def plan(self) -> Plan:
         """The steps on tensors, which batches, gradients, GPUs, the best assignment and samples need."""
-        seen = self.evidence.keys() | self._single.keys()
+        seen = self.evidence.keys() | self.structure.single.keys()
         scopes = tuple(tuple(v for v in clique if v not in seen) for clique in self.cliques)
         return make_plan(self.cardinalities, scopes, self.decomposition)
 
-    @cached_property
+    @property
     def entries(self) -> int:
         """The sum of the sizes of the cliques' tables."""
-        return round(self._states)
-
-    @cached_property
-    def _states(self) -> float:
-        return num_states(self.decomposition, np.log2(self.arrays.cardinalities))
-
-    @cached_property
-    def _single(self) -> dict[int, int]:
-        """The variables of one state, which have it always."""
-        return {v: 0 for v, count in enumerate(self.cardinalities) if count == 1}
+        return round(self.states)
 
     @cached_property
     def _passes(self) -> SinglePasses:
-        return SinglePasses(self.arrays, self.decomposition)
+        return SinglePasses(self.structure, self.decomposition)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
@@ -152,14 +146,13 @@ class JunctionTree:
 
         Raises `ZeroProbabilityError` if the evidence is impossible.
         """
-        observed, single = self._observed(evidence), self._passes.tables(log_potentials)
-        if single is not None:
+        observed = self._observed(evidence)
+        if (single := single_tables(self.structure, log_potentials)) is not None:
             self._check_size(1, single.dtype.itemsize)
-            answer = self._passes.run(single, observed, progress)
-            log_partition = torch.tensor(answer.log_partition, dtype=single.dtype)
-            if not math.isfinite(answer.log_partition):
-                check_possible(log_partition, _entry_of(torch.Size()))
-            return Answer(self, observed, log_partition, answer.marginals, answer.joints)
+            total, marginals, run = self._passes.run(single, observed, progress)
+            if not math.isfinite(total):
+                check_possible(total, _entry_of(torch.Size()))
+            return Answer(self, observed, total, marginals, partial(single_joints, run, len(self.cliques), total))
         tables, like, batch = self._prepare(log_potentials, observed)
         reduced, total = collect(self.plan, tables, like, condition, progress)
         check_possible(total, _entry_of(batch))
@@ -175,12 +168,10 @@ class JunctionTree:
         self, log_potentials: Sequence[Tensor], evidence: Evidence | None = None, *, progress: Progress | None = None
     ) -> Tensor:
         """The log partition function alone, -inf for impossible evidence."""
-        observed, single = self._observed(evidence), self._passes.tables(log_potentials)
-        if single is not None:
+        observed = self._observed(evidence)
+        if (single := single_tables(self.structure, log_potentials)) is not None:
             self._check_size(1, single.dtype.itemsize)
-            return torch.tensor(
-                self._passes.run(single, observed, progress, marginals=False).log_partition, dtype=single.dtype
-            )
+            return self._passes.run(single, observed, progress, marginals=False)[0]
         tables, like, batch = self._prepare(log_potentials, observed)
         return collect(self.plan, tables, like, sum_out_residual, progress)[1].reshape(batch)
 
@@ -229,10 +220,12 @@ class JunctionTree:
                 f"Expected evidence on the {len(self.evidence)} variables that the tree was made for; "
                 f"got {len(observed)} others. Make a tree for them: JunctionTree.of(model, evidence)."
             )
-        return {**self._single, **observed}
+        return {**self.structure.single, **observed}
 
     def _check_size(self, batch: int, itemsize: int, device: torch.device = CPU) -> None:
-        check_size(self._states * batch * itemsize, self.memory_limit, self.decomposition.width, device)
+        needed, allowed = self.states * batch * itemsize, allowed_bytes(self.memory_limit, device)
+        if needed > allowed:
+            raise ModelTooLargeError(needed, allowed, self.decomposition.width)
 
     def _prepare(
         self, log_potentials: Sequence[Tensor], observed: dict[int, int]
@@ -271,6 +264,16 @@ def infer(model: MarkovNetwork | BayesianNetwork, evidence: Evidence | None = No
     """
     network = model.to_markov() if isinstance(model, BayesianNetwork) else model
     return JunctionTree.of(network, evidence).run(network.log_potentials)
+
+
+def _decompose(network: MarkovNetwork, fixed: Set[int], method: Method, seed: int) -> TreeDecomposition:
+    """A decomposition of the variables that are left, under their own numbers."""
+    free = np.array([v for v in range(network.num_variables) if v not in fixed], dtype=np.int32)
+    cardinalities = [network.cardinalities[v] for v in free.tolist()]
+    chosen = choose_decomposition(network.graph.subgraph(free), cardinalities, method, seed)
+    return TreeDecomposition._from_arrays(
+        network.num_variables, chosen.bag_ptr, free[chosen.bag_nodes], chosen.edges
+    )
 
 
 def _entry_of(batch: torch.Size) -> Callable[[int], str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import combinations
 from operator import index
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -15,17 +15,10 @@ from torch import Tensor
 
 from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
-from neuraltrees.graph import Graph, Int32, Int64
+from neuraltrees.graph import Graph
+from neuraltrees.inference.structure import Structure
 
 Evidence: TypeAlias = Mapping[int, int]
-
-
-class StructureArrays(NamedTuple):
-    """Cardinalities and cliques as the compiled core reads them: clique k is scope_nodes[scope_ptr[k]:scope_ptr[k+1]]."""
-
-    cardinalities: Int64
-    scope_ptr: Int64
-    scope_nodes: Int32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,12 +71,8 @@ class MarkovNetwork:
         return clique_graph(self.num_variables, self.cliques)
 
     @cached_property
-    def arrays(self) -> StructureArrays:
-        """The structure for the compiled core."""
-        lengths = np.fromiter(map(len, self.cliques), np.int64, len(self.cliques))
-        ptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        nodes = np.fromiter(chain.from_iterable(self.cliques), np.int32, int(ptr[-1]))
-        return StructureArrays(np.array(self.cardinalities, dtype=np.int64), ptr, nodes)
+    def structure(self) -> Structure:
+        return Structure(self.cardinalities, self.cliques)
 
     def log_score(self, assignment: Tensor | Sequence[int]) -> Tensor:
         r"""The sum of the log-potentials of an assignment, :math:`\sum_C \theta_C(x_C)`.
