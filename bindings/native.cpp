@@ -19,7 +19,6 @@
 #include "neuraltrees/pace.hpp"
 #include "neuraltrees/sampling.hpp"
 #include "neuraltrees/state_search.hpp"
-#include "neuraltrees/weighted.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -215,21 +214,6 @@ void bind_decompositions(nb::module_& m) {
                                   give(std::move(td.edges)));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "order"_a.noconvert());
-
-    m.def(
-        "weighted_order",
-        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<double>& log_states, double size_power,
-           double fill_power, double noise, std::uint64_t seed, double give_up) {
-            std::vector<nt::Vertex> order;
-            {
-                nb::gil_scoped_release free;
-                order = nt::weighted_order(graph_view(ptr, adj), view(log_states), {size_power, fill_power, noise},
-                                           seed, give_up);
-            }
-            return give(std::move(order));
-        },
-        "ptr"_a.noconvert(), "adj"_a.noconvert(), "log_states"_a.noconvert(), "size_power"_a, "fill_power"_a, "noise"_a,
-        "seed"_a, "give_up"_a);
 
     m.def(
         "decomposition_violation",

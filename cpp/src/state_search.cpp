@@ -4,13 +4,19 @@
 #include <cmath>
 #include <limits>
 
-#include "neuraltrees/weighted.hpp"
+#include "neuraltrees/error.hpp"
 #include "bitset_elimination.hpp"
 #include "sparse_elimination.hpp"
 #include "vertex_heap.hpp"
 
 namespace neuraltrees {
 namespace {
+
+/// The score of a greedy elimination: size_power · log2(states of the bag) + fill_power · log2(1 + fill), plus at most
+/// `noise`, drawn for every vertex from the seed. Simplicial vertices come first.
+struct WeightedGreedy {
+    double size_power, fill_power, noise;
+};
 
 // Each wins on some networks. A negative power takes much fill among many neighbours for less than the same fill among
 // few.
@@ -130,7 +136,7 @@ Found eliminate(Elimination state, std::span<const double> log_states, WeightedG
     return found;
 }
 
-/// The order of the vertices that simplicial ones leave, and how many there are of these; their bags are in every
+/// What is left of a graph when simplicial vertices are removed, again and again; their bags are in every
 /// decomposition.
 struct Kernel {
     std::vector<Vertex> removed, nodes;
@@ -188,6 +194,8 @@ std::vector<Vertex> search(const Elimination& graph, std::span<const double> log
 
 LeastStates least_states(GraphView graph, std::span<const double> log_states, std::uint64_t seed,
                          Interrupt& interrupt) {
+    if (log_states.size() != static_cast<std::size_t>(graph.num_nodes()))
+        throw InputError("Expected the states of every node.");
     const Kernel kernel = remove_simplicial(graph);
     std::vector<Vertex> order = kernel.removed;
     std::vector<double> bits;

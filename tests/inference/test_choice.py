@@ -61,4 +61,4 @@ def test_unknown_methods_and_seeds_are_refused() -> None:
 def test_the_core_wants_the_states_of_every_node() -> None:
     graph = nt.Graph([[0], [1]])
     with pytest.raises(nt.InputError, match="Expected the states of every node"):
-        native.weighted_order(graph.indptr, graph.indices, np.ones(3), 1.0, 1.0, 0.0, 0, np.inf)
+        native.least_states(graph.indptr, graph.indices, np.ones(3), 0)

@@ -16,8 +16,8 @@ struct LeastStates {
 
 /// The decomposition with the least sum of its bags' numbers of states among many: several greedy rules on the numbers
 /// of states and the fill, again and again with other ties while that costs little beside the tables that it may save.
-/// `log_states` are the logarithms to base 2 of the vertices' numbers of states. Never more states than one run of
-/// min_fill finds.
+/// `log_states` are the logarithms to base 2 of the vertices' numbers of states. The same seed gives the same answer:
+/// what runs cost is counted, not timed.
 LeastStates least_states(GraphView graph, std::span<const double> log_states, std::uint64_t seed,
                          Interrupt& interrupt);
 

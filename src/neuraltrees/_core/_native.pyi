@@ -27,16 +27,6 @@ def decompose(
     report: Callable[[int, int], object] | None,
 ) -> tuple[Int64, Int32, Int32, int]: ...
 def decomposition_from_order(ptr: Int64, adj: Int32, order: Int32) -> tuple[Int64, Int32, Int32]: ...
-def weighted_order(
-    ptr: Int64,
-    adj: Int32,
-    log_states: Float64,
-    size_power: float,
-    fill_power: float,
-    noise: float,
-    seed: int,
-    give_up: float,
-) -> Int32: ...
 def decomposition_violation(ptr: Int64, adj: Int32, bag_ptr: Int64, bag_nodes: Int32, edges: Int32) -> str | None: ...
 def sample_bounded_treewidth(ptr: Int64, adj: Int32, k: int, seed: int) -> tuple[Int64, Int32, Int64, Int32, Int32]: ...
 def build_htree(
