@@ -55,11 +55,11 @@ def load(name: str) -> Network:
 
 
 def other_states(network: MarkovNetwork, evidence: dict[int, int]) -> list[dict[int, int]]:
-    """Two possible observations of the same variables: of the given ones, or of two if none are given."""
+    """Two possible observations of the same variables: of the given ones, or of one or two if none are given."""
     if not evidence:
         generator = torch.Generator().manual_seed(0)
         drawn = JunctionTree.of(network).sample(network.log_potentials, 2, generator=generator).tolist()
-        chosen = torch.randperm(network.num_variables, generator=generator)[:2].tolist()
+        chosen = torch.randperm(network.num_variables, generator=generator)[: min(2, network.num_variables - 1)].tolist()
         return [{v: states[v] for v in chosen} for states in drawn]
     tree = JunctionTree.of(network, evidence)
     for v, state in evidence.items():

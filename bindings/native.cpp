@@ -320,7 +320,46 @@ auto stoppable(Work&& work) {
     }
 }
 
-using JunctionPlan = std::shared_ptr<const nt::JunctionPlan>;
+/// A decomposition of a model's open variables, the number of its states, and the steps on it.
+struct JunctionSteps {
+    nt::TreeDecomposition bags;
+    double states;
+    std::shared_ptr<const nt::JunctionPlan> plan;  // none if no memory could hold the tables
+
+    JunctionSteps(nt::ModelView model, nt::TreeDecomposition&& given, double count)
+        : bags(std::move(given)), states(count) {
+        if (states < 0x1p60) plan = std::make_shared<const nt::JunctionPlan>(nt::plan_junction(model, bags));
+    }
+};
+
+/// Both passes, or the first alone: the log partition function, then the marginals, and the run for later questions.
+nb::tuple run_steps(const JunctionSteps& self, const std::vector<std::uintptr_t>& tables, bool is_double,
+                    const nb::dict& observed, bool marginals, const nb::object& progress) {
+    const nt::JunctionPlan& plan = *self.plan;
+    if (tables.size() != plan.potentials.size()) throw nt::InputError("Expected one table per potential.");
+    std::vector<const void*> data;
+    data.reserve(tables.size());
+    for (std::uintptr_t each : tables) data.push_back(reinterpret_cast<const void*>(each));
+    std::vector<std::int64_t> states(plan.cardinalities.size());
+    for (std::size_t v = 0; v < states.size(); ++v) states[v] = plan.cardinalities[v] == 1 ? 0 : -1;
+    for (const auto& [variable, state] : observed)
+        states.at(nb::cast<std::size_t>(variable)) = nb::cast<std::int64_t>(state);
+    std::unique_ptr<nt::JunctionRun> run;
+    std::vector<double> found(1 + plan.marginal_at.back(), 0.0);
+    stoppable([&](nt::Interrupt& interrupt) {
+        const nt::JunctionRun::Step step = [&](std::int64_t entries) {
+            interrupt.check();
+            if (progress.is_none()) return;
+            nb::gil_scoped_acquire lock;
+            progress(entries);
+        };
+        run = std::make_unique<nt::JunctionRun>(self.plan, nt::TablesView{data, is_double}, states);
+        found[0] = run->collect(step);
+        if (marginals && std::isfinite(found[0])) run->distribute(std::span(found).subspan(1), step);
+    });
+    const double total = found[0];
+    return nb::make_tuple(total, give(std::move(found)), nb::cast(std::move(run)));
+}
 
 void bind_inference(nb::module_& m) {
     m.def(
@@ -331,18 +370,6 @@ void bind_inference(nb::module_& m) {
             }));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "log_states"_a.noconvert(), "seed"_a);
-
-    m.def(
-        "least_states_of_model",
-        [](const In<std::int64_t>& cardinalities, const In<std::int64_t>& scope_ptr,
-           const In<nt::Vertex>& scope_nodes, const Ids& observed, std::uint64_t seed) {
-            return give(stoppable([&](nt::Interrupt& interrupt) {
-                return nt::least_states(model_view(cardinalities, scope_ptr, scope_nodes), view(observed), seed,
-                                        interrupt);
-            }));
-        },
-        "cardinalities"_a.noconvert(), "scope_ptr"_a.noconvert(), "scope_nodes"_a.noconvert(), "observed"_a.noconvert(),
-        "seed"_a);
 
     // The passes that `run` was made of; its tables live as long as it does.
     nb::class_<nt::JunctionRun>(m, "JunctionRun")
@@ -355,43 +382,45 @@ void bind_inference(nb::module_& m) {
             return give(std::move(joint));
         });
 
-    struct Plan {
-        JunctionPlan plan;
-    };
-    nb::class_<Plan>(m, "JunctionPlan")
-        .def(
-            "__init__",
-            [](Plan* self, const In<std::int64_t>& cardinalities, const In<std::int64_t>& scope_ptr,
+    nb::class_<JunctionSteps>(m, "JunctionSteps")
+        .def_static(
+            "search",
+            [](const In<std::int64_t>& cardinalities, const In<std::int64_t>& scope_ptr,
+               const In<nt::Vertex>& scope_nodes, const nb::dict& observed, std::uint64_t seed) {
+                std::vector<std::int64_t> seen;
+                for (const auto& [variable, state] : observed) seen.push_back(nb::cast<std::int64_t>(variable));
+                return stoppable([&](nt::Interrupt& interrupt) {
+                    const nt::ModelView model = model_view(cardinalities, scope_ptr, scope_nodes);
+                    auto found = nt::least_states(model, seen, seed, interrupt);
+                    return JunctionSteps(model, std::move(found.decomposition), found.states);
+                });
+            },
+            "cardinalities"_a.noconvert(), "scope_ptr"_a.noconvert(), "scope_nodes"_a.noconvert(), "observed"_a,
+            "seed"_a)
+        .def_static(
+            "of",
+            [](const In<std::int64_t>& cardinalities, const In<std::int64_t>& scope_ptr,
                const In<nt::Vertex>& scope_nodes, const In<std::int64_t>& bag_ptr, const In<nt::Vertex>& bag_nodes,
                const Pairs& edges) {
                 nb::gil_scoped_release free;
-                new (self) Plan{std::make_shared<const nt::JunctionPlan>(nt::plan_junction(
-                    model_view(cardinalities, scope_ptr, scope_nodes), td_view(bag_ptr, bag_nodes, edges)))};
+                const nt::ModelView model = model_view(cardinalities, scope_ptr, scope_nodes);
+                const nt::DecompositionView bags = td_view(bag_ptr, bag_nodes, edges);
+                return JunctionSteps(model,
+                                     {{bags.bag_ptr.begin(), bags.bag_ptr.end()},
+                                      {bags.bag_nodes.begin(), bags.bag_nodes.end()},
+                                      {bags.edges.begin(), bags.edges.end()}},
+                                     nt::count_states(model, bags));
             },
             "cardinalities"_a.noconvert(), "scope_ptr"_a.noconvert(), "scope_nodes"_a.noconvert(),
             "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(), "edges"_a.noconvert())
-        .def(
-            "run",
-            [](const Plan& self, const std::vector<std::uintptr_t>& tables, bool is_double,
-               const In<std::int64_t>& states, bool marginals, const nb::object& progress) {
-                std::vector<const void*> data;
-                for (std::uintptr_t each : tables) data.push_back(reinterpret_cast<const void*>(each));
-                std::unique_ptr<nt::JunctionRun> run;
-                std::vector<double> found(1 + self.plan->marginal_at.back(), 0.0);
-                stoppable([&](nt::Interrupt& interrupt) {
-                    const nt::JunctionRun::Step step = [&](std::int64_t entries) {
-                        interrupt.check();
-                        if (progress.is_none()) return;
-                        nb::gil_scoped_acquire lock;
-                        progress(entries);
-                    };
-                    run = std::make_unique<nt::JunctionRun>(self.plan, nt::TablesView{data, is_double}, view(states));
-                    found[0] = run->collect(step);
-                    if (marginals && std::isfinite(found[0])) run->distribute(std::span(found).subspan(1), step);
-                });
-                return nb::make_tuple(give(std::move(found)), nb::cast(std::move(run)));
-            },
-            "tables"_a, "is_double"_a, "states"_a.noconvert(), "marginals"_a, "progress"_a.none());
+        .def_ro("states", &JunctionSteps::states)
+        .def("bags",
+             [](const JunctionSteps& self) {
+                 nt::TreeDecomposition td = self.bags;
+                 return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)),
+                                       give(std::move(td.edges)));
+             })
+        .def("run", run_steps, "tables"_a, "is_double"_a, "observed"_a, "marginals"_a, "progress"_a.none());
 }
 
 }  // namespace

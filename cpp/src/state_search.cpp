@@ -246,7 +246,18 @@ LeastStates least_states(ModelView model, std::span<const std::int64_t> observed
     const Graph graph = graph_from_edges(source, target, static_cast<std::int64_t>(open.size()));
     LeastStates found = least_states(graph.view(), bits, seed, interrupt);
     for (Vertex& v : found.decomposition.bag_nodes) v = open[v];
+    found.states = count_states(model, found.decomposition);
     return found;
+}
+
+double count_states(ModelView model, DecompositionView bags) {
+    double total = 0;
+    for (std::int64_t b = 0; b < bags.num_bags(); ++b) {
+        double size = 1;
+        for (Vertex v : bags.bag(b)) size *= static_cast<double>(model.cardinalities[v]);
+        total += size;
+    }
+    return total;
 }
 
 }  // namespace neuraltrees

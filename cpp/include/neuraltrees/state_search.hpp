@@ -26,4 +26,7 @@ LeastStates least_states(GraphView graph, std::span<const double> log_states, st
 LeastStates least_states(ModelView model, std::span<const std::int64_t> observed, std::uint64_t seed,
                          Interrupt& interrupt);
 
+/// The sum over the bags of the number of their states.
+double count_states(ModelView model, DecompositionView bags);
+
 }  // namespace neuraltrees

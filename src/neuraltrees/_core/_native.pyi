@@ -56,28 +56,26 @@ def htree_violation(
 ) -> str | None: ...
 def htree_diameters(parent: Int64, edge_index: Int64, edge_type: Int64, component: Int64) -> Int64: ...
 def least_states(ptr: Int64, adj: Int32, log_states: Float64, seed: int) -> tuple[Int64, Int32, Int32, float]: ...
-def least_states_of_model(
-    cardinalities: Int64, scope_ptr: Int64, scope_nodes: Int32, observed: Int64, seed: int
-) -> tuple[Int64, Int32, Int32, float]: ...
 
 class JunctionRun:
     def joint(self, potential: int) -> Float64: ...
 
-class JunctionPlan:
-    def __init__(
-        self,
-        cardinalities: Int64,
-        scope_ptr: Int64,
-        scope_nodes: Int32,
-        bag_ptr: Int64,
-        bag_nodes: Int32,
-        edges: Int32,
-    ) -> None: ...
+class JunctionSteps:
+    states: float
+    @staticmethod
+    def search(
+        cardinalities: Int64, scope_ptr: Int64, scope_nodes: Int32, observed: dict[int, int], seed: int
+    ) -> JunctionSteps: ...
+    @staticmethod
+    def of(
+        cardinalities: Int64, scope_ptr: Int64, scope_nodes: Int32, bag_ptr: Int64, bag_nodes: Int32, edges: Int32
+    ) -> JunctionSteps: ...
+    def bags(self) -> tuple[Int64, Int32, Int32]: ...
     def run(
         self,
         tables: list[int],
         is_double: bool,
-        states: Int64,
+        observed: dict[int, int],
         marginals: bool,
         progress: Callable[[int], object] | None,
-    ) -> tuple[Float64, JunctionRun]: ...
+    ) -> tuple[float, Float64, JunctionRun]: ...

@@ -18,7 +18,7 @@ from neuraltrees.decomposition import TreeDecomposition
 from neuraltrees.errors import InputError, ModelTooLargeError
 from neuraltrees.inference.answer import Answer, check_possible, spread_joints
 from neuraltrees.inference.bayesian import BayesianNetwork
-from neuraltrees.inference.choice import Method, choose_decomposition, num_states
+from neuraltrees.inference.choice import Method, choose_decomposition
 from neuraltrees.inference.markov import (
     Evidence,
     MarkovNetwork,
@@ -30,7 +30,7 @@ from neuraltrees.inference.memory import TABLES_FOR_GRADIENT, allowed_bytes, che
 from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise, sum_out_residual
 from neuraltrees.inference.plan import Plan, make_plan
 from neuraltrees.inference.sampling import draw, trace
-from neuraltrees.inference.single import FLOATS, SinglePasses, single_joints, single_tables
+from neuraltrees.inference.single import FLOATS, run_single, single_joints, single_tables
 from neuraltrees.inference.structure import Structure
 
 CPU = torch.device("cpu")
@@ -54,8 +54,7 @@ class JunctionTree:
 
     structure: Structure
     evidence: dict[int, int]
-    decomposition: TreeDecomposition
-    states: float
+    steps: native.JunctionSteps
     memory_limit: int | None
 
     @classmethod
@@ -84,21 +83,24 @@ class JunctionTree:
         structure = network.structure
         observed = check_evidence(evidence, structure.cardinalities)
         if decomposition is None and method == "states":
-            seen = np.fromiter(observed, np.int64, len(observed))
-            *found, states = native.least_states_of_model(*structure.arrays, seen, check_seed(seed))
-            decomposition = TreeDecomposition._from_arrays(network.num_variables, *found)
+            steps = native.JunctionSteps.search(*structure.arrays, observed, check_seed(seed))
         else:
             fixed = observed.keys() | structure.single.keys()
             if decomposition is None:
-                decomposition = _decompose(network, fixed, method, seed)
+                chosen = _decompose(network, fixed, method, seed)
             else:
                 decomposition.validate(model.graph)
                 left = [[v for v in bag if v not in fixed] for bag in decomposition.bags]
-                decomposition = TreeDecomposition(left, decomposition.edges, network.num_variables)
-            states = num_states(decomposition, np.log2(structure.arrays.cardinalities))
-        tree = cls(structure, observed, decomposition, states, check_memory_limit(memory_limit))
+                chosen = TreeDecomposition(left, decomposition.edges, network.num_variables)
+            steps = native.JunctionSteps.of(*structure.arrays, chosen.bag_ptr, chosen.bag_nodes, chosen.edges)
+        tree = cls(structure, observed, steps, check_memory_limit(memory_limit))
         tree._check_size(1, 8)
         return tree
+
+    @cached_property
+    def decomposition(self) -> TreeDecomposition:
+        """The tree of the cliques, which have the variables that were not observed."""
+        return TreeDecomposition._from_arrays(len(self.cardinalities), *self.steps.bags())
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
@@ -118,14 +120,10 @@ class JunctionTree:
     @property
     def entries(self) -> int:
         """The sum of the sizes of the cliques' tables."""
-        return round(self.states)
+        return round(self.steps.states)
 
-    @cached_property
-    def _passes(self) -> SinglePasses:
-        return SinglePasses(self.structure, self.decomposition)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.structure, self.evidence, self.decomposition, self.memory_limit)
 
     def __repr__(self) -> str:
         return (
@@ -149,8 +147,8 @@ class JunctionTree:
         observed = self._observed(evidence)
         if (single := single_tables(self.structure, log_potentials)) is not None:
             self._check_size(1, single.dtype.itemsize)
-            total, marginals, run = self._passes.run(single, observed, progress)
-            if not math.isfinite(total):
+            number, total, marginals, run = run_single(self.steps, self.structure, single, observed, progress)
+            if not math.isfinite(number):
                 check_possible(total, _entry_of(torch.Size()))
             return Answer(self, observed, total, marginals, partial(single_joints, run, len(self.cliques), total))
         tables, like, batch = self._prepare(log_potentials, observed)
@@ -171,7 +169,7 @@ class JunctionTree:
         observed = self._observed(evidence)
         if (single := single_tables(self.structure, log_potentials)) is not None:
             self._check_size(1, single.dtype.itemsize)
-            return self._passes.run(single, observed, progress, marginals=False)[0]
+            return run_single(self.steps, self.structure, single, observed, progress, marginals=False)[1]
         tables, like, batch = self._prepare(log_potentials, observed)
         return collect(self.plan, tables, like, sum_out_residual, progress)[1].reshape(batch)
 
@@ -223,7 +221,7 @@ class JunctionTree:
         return {**self.structure.single, **observed}
 
     def _check_size(self, batch: int, itemsize: int, device: torch.device = CPU) -> None:
-        needed, allowed = self.states * batch * itemsize, allowed_bytes(self.memory_limit, device)
+        needed, allowed = self.steps.states * batch * itemsize, allowed_bytes(self.memory_limit, device)
         if needed > allowed:
             raise ModelTooLargeError(needed, allowed, self.decomposition.width)
 
@@ -264,6 +262,13 @@ def infer(model: MarkovNetwork | BayesianNetwork, evidence: Evidence | None = No
     """
     network = model.to_markov() if isinstance(model, BayesianNetwork) else model
     return JunctionTree.of(network, evidence).run(network.log_potentials)
+
+
+def _restore(
+    structure: Structure, evidence: dict[int, int], td: TreeDecomposition, memory_limit: int | None
+) -> JunctionTree:
+    steps = native.JunctionSteps.of(*structure.arrays, td.bag_ptr, td.bag_nodes, td.edges)
+    return JunctionTree(structure, evidence, steps, memory_limit)
 
 
 def _decompose(network: MarkovNetwork, fixed: Set[int], method: Method, seed: int) -> TreeDecomposition:

@@ -6,15 +6,12 @@ On small networks the time is that of Python's own steps, so there are few of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from neuraltrees._core import native
-from neuraltrees.decomposition import TreeDecomposition
 from neuraltrees.inference.passes import Progress
 from neuraltrees.inference.structure import Structure
 
@@ -49,34 +46,24 @@ def single_tables(structure: Structure, log_potentials: Sequence[Tensor]) -> Tab
         return None
 
 
-@dataclass(frozen=True, eq=False)
-class SinglePasses:
-    """Both passes for one structure and one decomposition of its open variables."""
+def run_single(
+    steps: native.JunctionSteps,
+    structure: Structure,
+    tables: Tables,
+    observed: dict[int, int],
+    progress: Progress | None,
+    marginals: bool = True,
+) -> tuple[float, Tensor, list[Tensor], native.JunctionRun]:
+    """The log partition function as a number and a tensor, all marginals, and what the clique marginals come from.
 
-    structure: Structure
-    decomposition: TreeDecomposition
-
-    @cached_property
-    def _plan(self) -> native.JunctionPlan:
-        td = self.decomposition
-        return native.JunctionPlan(*self.structure.arrays, td.bag_ptr, td.bag_nodes, td.edges)
-
-    def run(
-        self, tables: Tables, observed: dict[int, int], progress: Progress | None, marginals: bool = True
-    ) -> tuple[Tensor, list[Tensor], native.JunctionRun]:
-        """The log partition function, the marginals of all variables, and what the clique marginals come from.
-
-        The marginals are zeros where the log partition function is -inf.
-        """
-        states = self.structure.states.copy()
-        for variable, state in observed.items():
-            states[variable] = state
-        values, run = self._plan.run(tables.addresses, tables.dtype is torch.float64, states, marginals, progress)
-        whole = torch.from_numpy(values)
-        if tables.dtype is torch.float32:
-            whole = whole.float()
-        log_partition, *found = whole.split(self.structure.sizes)
-        return log_partition.squeeze(0), found, run
+    The marginals are zeros if the log partition function is no number.
+    """
+    total, values, run = steps.run(tables.addresses, tables.dtype is torch.float64, observed, marginals, progress)
+    whole = torch.from_numpy(values)
+    if tables.dtype is torch.float32:
+        whole = whole.float()
+    log_partition, *found = whole.split(structure.sizes)
+    return total, log_partition.squeeze(0), found, run
 
 
 def single_joints(run: native.JunctionRun, count: int, like: Tensor) -> list[Tensor]:

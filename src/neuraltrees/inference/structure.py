@@ -49,10 +49,3 @@ class Structure:
     def single(self) -> dict[int, int]:
         """The variables of one state, which have it always."""
         return {v: 0 for v, count in enumerate(self.cardinalities) if count == 1}
-
-    @cached_property
-    def states(self) -> Int64:
-        """The states that are known without evidence: 0 for variables of one state, else -1."""
-        states = np.full(len(self.cardinalities), -1, np.int64)
-        states[list(self.single)] = 0
-        return states
