@@ -1,6 +1,6 @@
 """One network, measured in turns: this library, and every engine of pyAgrum that takes the network.
 
-python benchmarks/agrum_rival.py NAME            # a shared file, or a name of held_out.py
+.venv/bin/python benchmarks/agrum_rival.py grid_12_1      # a name of held_out.py, or a .uai or .bif.gz file
 
 Prints a JSON object per line, the last one complete: a rival that is killed leaves what was measured before. Two
 questions: *whole*, from a parsed model to the marginals of all variables as arrays, and *again*, the same with the
@@ -34,7 +34,7 @@ from neuraltrees.inference import (
 )
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from benchmarks.held_out import NETWORKS, Network  # noqa: E402
+from benchmarks.held_out import NETWORKS, Network
 
 torch.set_num_threads(1)
 MEMORY = 6 * 2**30  # of this process, in bytes of addresses
@@ -59,7 +59,9 @@ def other_states(network: MarkovNetwork, evidence: dict[int, int]) -> list[dict[
     if not evidence:
         generator = torch.Generator().manual_seed(0)
         drawn = JunctionTree.of(network).sample(network.log_potentials, 2, generator=generator).tolist()
-        chosen = torch.randperm(network.num_variables, generator=generator)[: min(2, network.num_variables - 1)].tolist()
+        chosen = torch.randperm(network.num_variables, generator=generator)[
+            : min(2, network.num_variables - 1)
+        ].tolist()
         return [{v: states[v] for v in chosen} for states in drawn]
     tree = JunctionTree.of(network, evidence)
     for v, state in evidence.items():

@@ -1,4 +1,4 @@
-"""Networks on which nothing was tuned, made from fixed seeds: what the benchmark of exact inference adds to the shared ones.
+"""Networks on which nothing was tuned, made from fixed seeds, for the benchmark of exact inference.
 
 Each is a model and its evidence. Evidence is drawn from the model itself, so it is never impossible.
 """
@@ -192,7 +192,11 @@ def _sampled(network: Network, count: int, seed: int) -> Network:
 
 
 NETWORKS: dict[str, Callable[[], Network]] = {
-    **{f"grid_{side}_{seed}": (lambda side=side, seed=seed: grid(side, seed)) for side in (10, 11, 12, 13, 14) for seed in (1, 2)},
+    **{
+        f"grid_{side}_{seed}": (lambda side=side, seed=seed: grid(side, seed))
+        for side in (10, 11, 12, 13, 14)
+        for seed in (1, 2)
+    },
     "grid_12_strong": lambda: grid(12, 3, coupling=4.0),
     "grid_14_seen": lambda: _sampled(grid(14, 4), 20, 4),
     "diagnosis_60": lambda: diagnosis(60, 60, 4, 40, 11),
@@ -210,8 +214,14 @@ NETWORKS: dict[str, Callable[[], Network]] = {
     "pedigree_16_2_markov": lambda: as_markov(pedigree(16, 2, 24)),
     "pair": lambda: random_bayesian(2, 1, 3, 0, 31),
     "sprinkler": sprinkler,
-    **{f"random_{count}": (lambda count=count: random_bayesian(count, 3, 4, count // 4, 32 + count)) for count in (3, 5, 8, 12, 16, 20)},
-    **{f"random_{count}_markov": (lambda count=count: as_markov(random_bayesian(count, 2, 3, 1, 60 + count))) for count in (3, 8, 20)},
+    **{
+        f"random_{count}": (lambda count=count: random_bayesian(count, 3, 4, count // 4, 32 + count))
+        for count in (3, 5, 8, 12, 16, 20)
+    },
+    **{
+        f"random_{count}_markov": (lambda count=count: as_markov(random_bayesian(count, 2, 3, 1, 60 + count)))
+        for count in (3, 8, 20)
+    },
     "random_60": lambda: random_bayesian(60, 3, 4, 6, 41),
     "random_150": lambda: random_bayesian(150, 2, 5, 20, 42),
     "chain_20": lambda: chain(20, 2, 51),

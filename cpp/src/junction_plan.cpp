@@ -47,8 +47,8 @@ private:
     JunctionPlan plan_;
     std::vector<std::int64_t> bag_of_;
     std::vector<int> parent_of_;
-    std::vector<int> top_;              // the first node that has a variable
-    std::vector<std::int64_t> place_;   // of a variable in the order of all axes
+    std::vector<int> top_;             // the first node that has a variable
+    std::vector<std::int64_t> place_;  // of a variable in the order of all axes
     std::vector<std::vector<Input>> inputs_;
 
     /// The bags of every tree from its root down, with the parent of each.
@@ -122,6 +122,7 @@ private:
         std::vector<std::int64_t> step(given.size());
         std::int64_t inner = 1;
         for (std::size_t i = given.size(); i-- > 0; inner *= model_.cardinalities[given[i]]) step[i] = inner;
+        potential.given = inner;
         std::vector<std::size_t> open;
         for (std::size_t i = 0; i < given.size(); ++i) {
             if (top_[given[i]] < 0) {
@@ -291,8 +292,10 @@ private:
         std::vector<int> first(count, -1), next(count, -1), waiting;
         for (int c = count; c-- > 0;) {
             const int p = plan_.nodes[c].parent;
-            if (p < 0) waiting.push_back(c);
-            else next[c] = first[p], first[p] = c;
+            if (p < 0)
+                waiting.push_back(c);
+            else
+                next[c] = first[p], first[p] = c;
         }
         while (!waiting.empty()) {
             const int c = waiting.back();

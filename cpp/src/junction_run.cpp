@@ -46,8 +46,10 @@ const JunctionRun::Scale& JunctionRun::scale(const Factor& factor) const {
 
 void JunctionRun::load(TablesView tables) {
     for (std::size_t k = 0; k < plan_->potentials.size(); ++k) {
-        if (tables.is_double) load(static_cast<const double*>(tables.data[k]), k);
-        else load(static_cast<const float*>(tables.data[k]), k);
+        if (tables.is_double)
+            load(static_cast<const double*>(tables.data[k]), k);
+        else
+            load(static_cast<const float*>(tables.data[k]), k);
     }
     // One loop for all of them: most are short.
     if (std::none_of(of_potential_.begin(), of_potential_.end(), [](const Scale& s) { return s.logs; }))
@@ -108,9 +110,12 @@ double JunctionRun::collect(const Step& step) {
         if (node.parent < 0 && !impossible_) {
             const Scale& own = of_node_[*c];
             const double sum = logs_[*c].empty() ? *at(node.message_at) : logs_[*c][0];
-            if (own.logs) log_total_ += sum;
-            else if (sum > 0) log_total_ += std::log(sum);
-            else impossible_ = true;
+            if (own.logs)
+                log_total_ += sum;
+            else if (sum > 0)
+                log_total_ += std::log(sum);
+            else
+                impossible_ = true;
         }
         if (node.is_bag) step(node.axes.size);
     }
@@ -206,9 +211,8 @@ void JunctionRun::add_logarithms(int c) {
     for (const Factor& factor : node.factors) {
         const double* const other = source(factor);
         const bool logs = scale(factor).logs;
-        each_entry(node.axes, factor.walk, [&](std::int64_t i, std::int64_t j) {
-            table[i] += logs ? other[j] : std::log(other[j]);
-        });
+        each_entry(node.axes, factor.walk,
+                   [&](std::int64_t i, std::int64_t j) { table[i] += logs ? other[j] : std::log(other[j]); });
     }
     if (!node.sums) return set_message(c, {table, table + node.axes.size});
     std::vector<double> most(node.separator.size, -infinity);

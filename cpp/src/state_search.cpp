@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "neuraltrees/error.hpp"
 #include "bitset_elimination.hpp"
+#include "neuraltrees/error.hpp"
 #include "sparse_elimination.hpp"
 #include "vertex_heap.hpp"
 
@@ -23,7 +23,8 @@ struct WeightedGreedy {
 constexpr WeightedGreedy rules[] = {{0, 1, 0}, {1, 0, 0}, {-0.25, 1, 1}, {0.5, 1, 0}, {0, 1, 1}};
 constexpr double steps = 4096;  // scores are compared in units of 1/4096 bit
 constexpr int num_rules = std::size(rules), most_runs = 1000, small_graph = 16, bitset_nodes = 1024;
-// A unit of work in a greedy run takes as long as this many table entries; runs may take this share of the tables' time.
+// A unit of work in a greedy run takes as long as this many table entries; runs may take this share of the tables'
+// time.
 constexpr double entries_per_work = 3, search_share = 0.5;
 
 /// Adds up the states of the maximal bags of an elimination.

@@ -108,16 +108,11 @@ NEURALTREES_INLINE void block(const BlockPattern& p, Table<op>* table, Other<op>
 template <Op op>
 NEURALTREES_INLINE void dispatch(const BlockPattern& p, Table<op>* table, Other<op>* other) {
     switch (p.columns) {
-        case 2:
-            return block<op, 2>(p, table, other);
-        case 3:
-            return block<op, 3>(p, table, other);
-        case 4:
-            return block<op, 4>(p, table, other);
-        case 8:
-            return block<op, 8>(p, table, other);
-        default:
-            return block<op, 0>(p, table, other);
+        case 2: return block<op, 2>(p, table, other);
+        case 3: return block<op, 3>(p, table, other);
+        case 4: return block<op, 4>(p, table, other);
+        case 8: return block<op, 8>(p, table, other);
+        default: return block<op, 0>(p, table, other);
     }
 }
 
@@ -140,9 +135,9 @@ NEURALTREES_CLONES void exponentials(std::span<double> values) {
     // Adding `round` leaves n in the lowest bits of a sum.
     constexpr double round = 0x1.8p52, ln2_high = 0x1.62e42fefa0000p-1, ln2_low = 0x1.cf79abc9e3b3ap-40;
     constexpr double log2_e = 0x1.71547652b82fep0;
-    constexpr double series[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
-                                 1.0 / 40320,      1.0 / 5040,      1.0 / 720,      1.0 / 120,     1.0 / 24,
-                                 1.0 / 6,          1.0 / 2,         1.0,            1.0};
+    constexpr double series[] = {
+        1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+        1.0 / 720,        1.0 / 120,       1.0 / 24,       1.0 / 6,       1.0 / 2,      1.0,         1.0};
     double* const data = values.data();
     const std::size_t size = values.size();
     for (std::size_t i = 0; i < size; ++i) {

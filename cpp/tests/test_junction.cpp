@@ -164,7 +164,8 @@ TEST(large_tables_have_parts_and_views) {
 }
 
 TEST(a_long_chain_neither_underflows_nor_overflows) {
-    // Every step multiplies by e^200 or e^-200 in turns of 50; log Z is the sum of them and the entropy of free choices.
+    // Every step multiplies by e^200 or e^-200 in turns of 50; log Z is the sum of them and the entropy of free
+    // choices.
     for (const double size : {200.0, -200.0}) {
         Model model;
         const int n = 2000;

@@ -12,7 +12,8 @@ TEST(least_states_gives_a_valid_decomposition_and_counts_its_states) {
     for (int turn = 0; turn < 300; ++turn) {
         const int n = turn == 0 ? 1100 : rng.below(40);  // once beyond the bitset rows
         Edges edges;
-        for (int i = 0; n > 1 && i < n * (turn == 0 ? 1 : rng.below(4)); ++i) edges.push_back({rng.below(n), rng.below(n)});
+        for (int i = 0; n > 1 && i < n * (turn == 0 ? 1 : rng.below(4)); ++i)
+            edges.push_back({rng.below(n), rng.below(n)});
         const Graph g = graph(n, edges);
         std::vector<double> bits;
         for (int v = 0; v < n; ++v) bits.push_back(std::log2(2 + rng.below(5)));

@@ -56,7 +56,8 @@ struct JunctionPlan {
         std::vector<Vertex> scope;
         std::vector<std::int64_t> lengths, steps;            // of the given table, in the order of `scope`
         std::vector<std::pair<Vertex, std::int64_t>> fixed;  // the other variables and their steps
-        std::int64_t size = 1, at = 0;
+        std::int64_t size = 1, at = 0;                       // of the open part, here
+        std::int64_t given = 1;                              // entries of the given table
     };
 
     std::vector<std::int64_t> cardinalities;

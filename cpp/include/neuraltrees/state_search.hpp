@@ -18,8 +18,7 @@ struct LeastStates {
 /// of states and the fill, again and again with other ties while that costs little beside the tables that it may save.
 /// `log_states` are the logarithms to base 2 of the vertices' numbers of states. The same seed gives the same answer:
 /// what runs cost is counted, not timed.
-LeastStates least_states(GraphView graph, std::span<const double> log_states, std::uint64_t seed,
-                         Interrupt& interrupt);
+LeastStates least_states(GraphView graph, std::span<const double> log_states, std::uint64_t seed, Interrupt& interrupt);
 
 /// The same for the graph that joins the open variables of every scope: those that are not observed and have several
 /// states. Bags have the variables' own numbers.

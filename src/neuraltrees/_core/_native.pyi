@@ -55,13 +55,14 @@ def htree_violation(
     component: Int64,
 ) -> str | None: ...
 def htree_diameters(parent: Int64, edge_index: Int64, edge_type: Int64, component: Int64) -> Int64: ...
-def least_states(ptr: Int64, adj: Int32, log_states: Float64, seed: int) -> tuple[Int64, Int32, Int32, float]: ...
+def least_states(ptr: Int64, adj: Int32, log_states: Float64, seed: int) -> tuple[Int64, Int32, Int32]: ...
 
-class JunctionRun:
+class JunctionRuns:
     def joint(self, potential: int) -> Float64: ...
 
 class JunctionSteps:
     states: float
+    num_tables: int
     @staticmethod
     def search(
         cardinalities: Int64, scope_ptr: Int64, scope_nodes: Int32, observed: dict[int, int], seed: int
@@ -74,8 +75,9 @@ class JunctionSteps:
     def run(
         self,
         tables: list[int],
+        batch: int,
         is_double: bool,
         observed: dict[int, int],
         marginals: bool,
         progress: Callable[[int], object] | None,
-    ) -> tuple[float, Float64, JunctionRun]: ...
+    ) -> tuple[Float64, JunctionRuns]: ...

@@ -18,6 +18,7 @@ from neuraltrees.graph import Graph
 Method: TypeAlias = Literal["states"] | DecomposeMethod
 METHODS: tuple[str, ...] = ("states", *get_args(DecomposeMethod))
 
+
 def choose_decomposition(
     graph: Graph, cardinalities: Sequence[int], method: Method = "states", seed: int = 0
 ) -> TreeDecomposition:
@@ -36,7 +37,7 @@ def choose_decomposition(
     if method != "states":
         return decompose(graph, method, seed=seed, threads=1)
     bits = np.log2(np.asarray(cardinalities, dtype=np.float64))
-    *found, _ = native.least_states(graph.indptr, graph.indices, bits, seed)
+    found = native.least_states(graph.indptr, graph.indices, bits, seed)
     return TreeDecomposition._from_arrays(graph.num_nodes, *found, made_for=graph)
 
 

@@ -19,6 +19,7 @@ from neuraltrees.errors import InputError, ModelTooLargeError
 from neuraltrees.inference.answer import Answer, check_possible, spread_joints
 from neuraltrees.inference.bayesian import BayesianNetwork
 from neuraltrees.inference.choice import Method, choose_decomposition
+from neuraltrees.inference.core_passes import FLOATS, core_tables, run_core
 from neuraltrees.inference.markov import (
     Evidence,
     MarkovNetwork,
@@ -30,7 +31,6 @@ from neuraltrees.inference.memory import TABLES_FOR_GRADIENT, allowed_bytes, che
 from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise, sum_out_residual
 from neuraltrees.inference.plan import Plan, make_plan
 from neuraltrees.inference.sampling import draw, trace
-from neuraltrees.inference.single import FLOATS, run_single, single_joints, single_tables
 from neuraltrees.inference.structure import Structure
 
 CPU = torch.device("cpu")
@@ -112,7 +112,7 @@ class JunctionTree:
 
     @cached_property
     def plan(self) -> Plan:
-        """The steps on tensors, which batches, gradients, GPUs, the best assignment and samples need."""
+        """The steps on tensors, which gradients, GPUs, large batches, the best assignment and samples need."""
         seen = self.evidence.keys() | self.structure.single.keys()
         scopes = tuple(tuple(v for v in clique if v not in seen) for clique in self.cliques)
         return make_plan(self.cardinalities, scopes, self.decomposition)
@@ -145,12 +145,13 @@ class JunctionTree:
         Raises `ZeroProbabilityError` if the evidence is impossible.
         """
         observed = self._observed(evidence)
-        if (single := single_tables(self.structure, log_potentials)) is not None:
-            self._check_size(1, single.dtype.itemsize)
-            number, total, marginals, run = run_single(self.steps, self.structure, single, observed, progress)
-            if not math.isfinite(number):
-                check_possible(total, _entry_of(torch.Size()))
-            return Answer(self, observed, total, marginals, partial(single_joints, run, len(self.cliques), total))
+        if (given := core_tables(self.structure, log_potentials, self.steps)) is not None:
+            self._check_size(given.batch.numel(), given.dtype.itemsize)
+            answer = run_core(self.steps, self.structure, given, observed, progress)
+            total = answer.log_partition
+            if given.batch or not math.isfinite(total):
+                check_possible(total, _entry_of(given.batch))
+            return Answer(self, observed, total, answer.marginals, partial(answer.joints, len(self.cliques)))
         tables, like, batch = self._prepare(log_potentials, observed)
         reduced, total = collect(self.plan, tables, like, condition, progress)
         check_possible(total, _entry_of(batch))
@@ -167,9 +168,9 @@ class JunctionTree:
     ) -> Tensor:
         """The log partition function alone, -inf for impossible evidence."""
         observed = self._observed(evidence)
-        if (single := single_tables(self.structure, log_potentials)) is not None:
-            self._check_size(1, single.dtype.itemsize)
-            return run_single(self.steps, self.structure, single, observed, progress, marginals=False)[1]
+        if (given := core_tables(self.structure, log_potentials, self.steps)) is not None:
+            self._check_size(given.batch.numel(), given.dtype.itemsize)
+            return run_core(self.steps, self.structure, given, observed, progress, marginals=False).log_partition
         tables, like, batch = self._prepare(log_potentials, observed)
         return collect(self.plan, tables, like, sum_out_residual, progress)[1].reshape(batch)
 
@@ -276,9 +277,7 @@ def _decompose(network: MarkovNetwork, fixed: Set[int], method: Method, seed: in
     free = np.array([v for v in range(network.num_variables) if v not in fixed], dtype=np.int32)
     cardinalities = [network.cardinalities[v] for v in free.tolist()]
     chosen = choose_decomposition(network.graph.subgraph(free), cardinalities, method, seed)
-    return TreeDecomposition._from_arrays(
-        network.num_variables, chosen.bag_ptr, free[chosen.bag_nodes], chosen.edges
-    )
+    return TreeDecomposition._from_arrays(network.num_variables, chosen.bag_ptr, free[chosen.bag_nodes], chosen.edges)
 
 
 def _entry_of(batch: torch.Size) -> Callable[[int], str]:
