@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "arrays.hpp"
+#include "neuraltrees/error.hpp"
 #include "neuraltrees/junction_run.hpp"
 #include "neuraltrees/state_search.hpp"
 
