@@ -38,7 +38,7 @@ from benchmarks.held_out import NETWORKS, Network
 
 torch.set_num_threads(1)
 MEMORY = 6 * 2**30  # of this process, in bytes of addresses
-PATIENCE = 2.0  # seconds for the repetitions of a question
+PATIENCE = 1.0  # seconds for the repetitions of a question
 MOST_TURNS = 30
 A_TURN = 0.005  # seconds
 OURS = "neuraltrees"

@@ -90,17 +90,21 @@ void bindings::bind_inference(nb::module_& m) {
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "log_states"_a.noconvert(), "seed"_a);
 
-    nb::class_<JunctionRuns>(m, "JunctionRuns").def("joint", [](const JunctionRuns& self, std::int64_t potential) {
-        std::vector<double> joint;
-        {
-            nb::gil_scoped_release free;
-            for (const auto& run : self.runs) {
-                const auto one = run->joint(potential);
-                joint.insert(joint.end(), one.begin(), one.end());
-            }
-        }
-        return give(std::move(joint));
-    });
+    nb::class_<JunctionRuns>(m, "JunctionRuns")
+        .def(
+            "joint",
+            [](const JunctionRuns& self, std::int64_t potential) {
+                std::vector<double> joint;
+                {
+                    nb::gil_scoped_release free;
+                    for (const auto& run : self.runs) {
+                        const auto one = run->joint(potential);
+                        joint.insert(joint.end(), one.begin(), one.end());
+                    }
+                }
+                return give(std::move(joint));
+            },
+            "potential"_a);
 
     nb::class_<JunctionSteps>(m, "JunctionSteps")
         .def_static(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from neuraltrees._core import native
 from neuraltrees.checks import check_seed
@@ -29,7 +28,7 @@ def choose_decomposition(
 
     >>> star = Graph([[0, 0, 0], [1, 2, 3]])
     >>> choose_decomposition(star, [2, 3, 3, 3]).bags
-    [(0, 3), (0, 2), (0, 1)]
+    [(0, 1), (0, 2), (0, 3)]
     """
     check_seed(seed)
     if method not in METHODS:
@@ -39,14 +38,3 @@ def choose_decomposition(
     bits = np.log2(np.asarray(cardinalities, dtype=np.float64))
     found = native.least_states(graph.indptr, graph.indices, bits, seed)
     return TreeDecomposition._from_arrays(graph.num_nodes, *found, made_for=graph)
-
-
-def num_states(decomposition: TreeDecomposition, bits: npt.NDArray[np.float64]) -> float:
-    """The sum over the bags of the number of their states; `bits` are the logarithms of the cardinalities to base 2."""
-    if len(decomposition.bag_ptr) == 1:
-        return 0.0
-    filled = np.append(bits[decomposition.bag_nodes], 0.0)  # an empty bag may be the last
-    sizes = np.add.reduceat(filled, decomposition.bag_ptr[:-1])
-    sizes[np.diff(decomposition.bag_ptr) == 0] = 0.0
-    with np.errstate(over="ignore"):
-        return float(np.exp2(sizes).sum())
