@@ -1,6 +1,4 @@
 // Converts between NumPy arrays and the core; every function that computes releases the interpreter lock.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -8,6 +6,7 @@
 
 #include <map>
 
+#include "arrays.hpp"
 #include "neuraltrees/decompose.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/error.hpp"
@@ -15,55 +14,10 @@
 #include "neuraltrees/htree.hpp"
 #include "neuraltrees/pace.hpp"
 #include "neuraltrees/sampling.hpp"
-#include "neuraltrees/weighted.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
-namespace nt = neuraltrees;
+using namespace bindings;
 
 namespace {
-
-template <typename T>
-using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Ids = In<std::int64_t>;
-using Pairs = nb::ndarray<const nt::Vertex, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using Out = nb::ndarray<nb::numpy, T>;
-
-template <typename T>
-std::span<const T> view(const In<T>& a) {
-    return {a.data(), a.size()};
-}
-
-nt::GraphView graph_view(const In<std::int64_t>& ptr, const In<nt::Vertex>& adj) { return {view(ptr), view(adj)}; }
-
-nt::DecompositionView td_view(const In<std::int64_t>& ptr, const In<nt::Vertex>& nodes, const Pairs& edges) {
-    return {view(ptr), view(nodes), {reinterpret_cast<const std::array<nt::Vertex, 2>*>(edges.data()), edges.shape(0)}};
-}
-
-/// Hands a vector's memory to NumPy.
-template <typename T>
-Out<T> give(std::vector<T>&& values) {
-    auto* owned = new std::vector<T>(std::move(values));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return Out<T>(owned->data(), {owned->size()}, owner);
-}
-
-Out<nt::Vertex> give(std::vector<std::array<nt::Vertex, 2>>&& pairs) {
-    auto* owned = new std::vector<std::array<nt::Vertex, 2>>(std::move(pairs));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<std::array<nt::Vertex, 2>>*>(p); });
-    return Out<nt::Vertex>(reinterpret_cast<nt::Vertex*>(owned->data()), {owned->size(), std::size_t{2}}, owner);
-}
-
-Out<std::int64_t> give(nt::Buffer&& buffer, std::size_t rows = 1) {
-    auto size = static_cast<std::size_t>(buffer.size);
-    std::int64_t* data = buffer.data.release();
-    nb::capsule owner(data, [](void* p) noexcept { nt::Buffer::Free{}(static_cast<std::int64_t*>(p)); });
-    if (rows == 1) return Out<std::int64_t>(data, {size}, owner);
-    return Out<std::int64_t>(data, {rows, size / rows}, owner);
-}
-
-nb::tuple give(nt::Graph&& graph) { return nb::make_tuple(give(std::move(graph.ptr)), give(std::move(graph.adj))); }
 
 nt::Method method_of(const std::string& name) {
     static const std::map<std::string, nt::Method> methods{{"min_fill", nt::Method::min_fill},
@@ -72,12 +26,6 @@ nt::Method method_of(const std::string& name) {
                                                            {"exact", nt::Method::exact},
                                                            {"best", nt::Method::best}};
     return methods.at(name);
-}
-
-/// Asks Python, from the thread that called us, whether a signal (Ctrl-C) wants the work to stop.
-bool signalled() {
-    nb::gil_scoped_acquire lock;
-    return PyErr_CheckSignals() != 0;
 }
 
 void raise(const char* name, const std::string& message) {
@@ -213,21 +161,6 @@ void bind_decompositions(nb::module_& m) {
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "order"_a.noconvert());
 
     m.def(
-        "weighted_order",
-        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<double>& log_states, double size_power,
-           double fill_power, double noise, std::uint64_t seed, double give_up) {
-            std::vector<nt::Vertex> order;
-            {
-                nb::gil_scoped_release free;
-                order = nt::weighted_order(graph_view(ptr, adj), view(log_states), {size_power, fill_power, noise},
-                                           seed, give_up);
-            }
-            return give(std::move(order));
-        },
-        "ptr"_a.noconvert(), "adj"_a.noconvert(), "log_states"_a.noconvert(), "size_power"_a, "fill_power"_a, "noise"_a,
-        "seed"_a, "give_up"_a);
-
-    m.def(
         "decomposition_violation",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<std::int64_t>& bag_ptr,
            const In<nt::Vertex>& bag_nodes, const Pairs& edges) {
@@ -318,4 +251,5 @@ NB_MODULE(_native, m) {
     bind_files(m);
     bind_decompositions(m);
     bind_htrees(m);
+    bind_inference(m);
 }

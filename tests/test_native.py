@@ -29,14 +29,22 @@ IDS = np.array([0, 1], dtype=np.int64)
 
 
 def stub_functions() -> dict[str, list[str]]:
-    """The functions of the stub with the names of their parameters."""
-    functions = [node for node in ast.parse(STUB.read_text()).body if isinstance(node, ast.FunctionDef)]
-    return {function.name: [arg.arg for arg in function.args.args] for function in functions}
+    """The functions of the stub, and the methods of its classes, with the names of their parameters."""
+    body = ast.parse(STUB.read_text()).body
+    found = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    for each in body:
+        if isinstance(each, ast.ClassDef):
+            found |= {f"{each.name}.{node.name}": node for node in each.body if isinstance(node, ast.FunctionDef)}
+    return {name: [arg.arg for arg in node.args.args if arg.arg != "self"] for name, node in found.items()}
 
 
 def core_functions() -> dict[str, list[str]]:
     """The same from the signatures that the compiled module writes into its docstrings."""
-    functions = {name: value for name, value in vars(CORE).items() if callable(value) and not name.startswith("_")}
+    public = {name: value for name, value in vars(CORE).items() if callable(value) and not name.startswith("_")}
+    functions = {name: value for name, value in public.items() if not isinstance(value, type)}
+    for owner in public.keys() - functions.keys():
+        methods = {name: value for name, value in vars(public[owner]).items() if callable(value)}
+        functions |= {f"{owner}.{name}": value for name, value in methods.items() if not name.startswith("_")}
     signatures = {name: inspect.getdoc(value).splitlines()[0] for name, value in functions.items()}
     return {name: re.findall(r"(\w+): ", signature.split(" -> ")[0]) for name, signature in signatures.items()}
 

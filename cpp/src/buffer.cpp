@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::size_t header = 64;  // in front of the data: the size of the block, and alignment to a cache line
 constexpr std::size_t page = std::size_t{1} << 21;
-constexpr std::size_t largest_kept = std::size_t{1} << 23, most_kept = std::size_t{1} << 26;
+constexpr std::size_t largest_kept = std::size_t{1} << 25, most_kept = std::size_t{1} << 26;
 
-/// Freed blocks of up to 8 MiB, at most 64 MiB in all, by size.
+/// Freed blocks of up to 32 MiB, at most 64 MiB in all, by size.
 struct Kept {
     std::mutex guard;
     std::map<std::size_t, std::vector<void*>> blocks;

@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
+Float64 = npt.NDArray[np.float64]
 Csr = tuple[Int64, Int32]
 
 MAX_GRAPH_NODES: int
@@ -26,16 +27,6 @@ def decompose(
     report: Callable[[int, int], object] | None,
 ) -> tuple[Int64, Int32, Int32, int]: ...
 def decomposition_from_order(ptr: Int64, adj: Int32, order: Int32) -> tuple[Int64, Int32, Int32]: ...
-def weighted_order(
-    ptr: Int64,
-    adj: Int32,
-    log_states: npt.NDArray[np.float64],
-    size_power: float,
-    fill_power: float,
-    noise: float,
-    seed: int,
-    give_up: float,
-) -> Int32: ...
 def decomposition_violation(ptr: Int64, adj: Int32, bag_ptr: Int64, bag_nodes: Int32, edges: Int32) -> str | None: ...
 def sample_bounded_treewidth(ptr: Int64, adj: Int32, k: int, seed: int) -> tuple[Int64, Int32, Int64, Int32, Int32]: ...
 def build_htree(
@@ -64,3 +55,29 @@ def htree_violation(
     component: Int64,
 ) -> str | None: ...
 def htree_diameters(parent: Int64, edge_index: Int64, edge_type: Int64, component: Int64) -> Int64: ...
+def least_states(ptr: Int64, adj: Int32, log_states: Float64, seed: int) -> tuple[Int64, Int32, Int32]: ...
+
+class JunctionRuns:
+    def joint(self, potential: int) -> Float64: ...
+
+class JunctionSteps:
+    states: float
+    num_tables: int
+    @staticmethod
+    def search(
+        cardinalities: Int64, scope_ptr: Int64, scope_nodes: Int32, observed: dict[int, int], seed: int
+    ) -> JunctionSteps: ...
+    @staticmethod
+    def of(
+        cardinalities: Int64, scope_ptr: Int64, scope_nodes: Int32, bag_ptr: Int64, bag_nodes: Int32, edges: Int32
+    ) -> JunctionSteps: ...
+    def bags(self) -> tuple[Int64, Int32, Int32]: ...
+    def run(
+        self,
+        tables: list[int],
+        batch: int,
+        is_double: bool,
+        observed: dict[int, int],
+        marginals: bool,
+        progress: Callable[[int], object] | None,
+    ) -> tuple[Float64, JunctionRuns]: ...

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from neuraltrees.errors import InputError, ZeroProbabilityError
+from neuraltrees.inference.plan import Plan
 from neuraltrees.inference.tables import spread
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 class Answer:
     """What `JunctionTree.run` found: the distribution of every variable, an observed one's on its state alone.
 
-    `probabilities` are the joint distributions of the tree's own cliques, from which those of the model's cliques are
-    summed when they are first asked for.
+    `joints` gives the joint distributions of the open variables of the model's cliques; they are summed when they are
+    first asked for.
 
     Shapes: log_partition :math:`(*B)`, marginal v :math:`(*B, d_v)`, clique marginal k as table k of the model
     """
@@ -31,7 +32,7 @@ class Answer:
     evidence: dict[int, int]
     log_partition: Tensor
     marginals: list[Tensor]
-    probabilities: list[Tensor]
+    joints: Callable[[], list[Tensor]]
 
     @property
     def batch(self) -> torch.Size:
@@ -43,13 +44,15 @@ class Answer:
     @cached_property
     def clique_marginals(self) -> list[Tensor]:
         """The joint distribution of every clique of the model; zero where it contradicts the evidence."""
-        found = [self.log_partition.new_ones(self.batch.numel())] * len(self.tree.cliques)
-        for clique, table in zip(self.tree.plan.cliques, self.probabilities, strict=True):
-            for k, joint in spread(clique.table, table.view(*clique.table.shape, table.shape[-1]), "potential"):
-                found[k] = joint
         return [
-            self._whole(clique, joint.movedim(-1, 0)) for clique, joint in zip(self.tree.cliques, found, strict=True)
+            self._whole(clique, joint.movedim(-1, 0))
+            for clique, joint in zip(self.tree.cliques, self.joints(), strict=True)
         ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled has the distributions instead of the way to them."""
+        joints = self.clique_marginals
+        return {**self.__dict__, "joints": list, "clique_marginals": joints}
 
     def _whole(self, clique: tuple[int, ...], joint: Tensor) -> Tensor:
         """The joint distribution of the variables that were not observed as one of them all."""
@@ -62,6 +65,18 @@ class Answer:
                 padding = [0, 0] * (joint.dim() - place) + [self.evidence[variable], after]
                 joint = torch.nn.functional.pad(joint.unsqueeze(place), padding)
         return joint
+
+
+def spread_joints(plan: Plan, probabilities: Sequence[Tensor], ones: Tensor, count: int) -> list[Tensor]:
+    """The joint distributions of all potentials out of those of the tree's cliques; ones for those without variables.
+
+    Shapes: probabilities :math:`(R, S, B)`, ones :math:`(B)` → :math:`(d_{c_0}, \\dots, B)`
+    """
+    found = [ones] * count
+    for clique, table in zip(plan.cliques, probabilities, strict=True):
+        for k, joint in spread(clique.table, table.view(*clique.table.shape, table.shape[-1]), "potential"):
+            found[k] = joint
+    return found
 
 
 def check_possible(total: Tensor, place: Callable[[int], str]) -> None:

@@ -103,7 +103,14 @@ class BayesianNetwork:
         return moralize(np.array(arcs, dtype=np.int64).reshape(-1, 2).T, num_nodes=self.num_variables)
 
     def to_markov(self) -> MarkovNetwork:
-        """The same distribution as log-potentials on the families; without evidence Z is 1, as far as rows sum to 1."""
+        """The same distribution as log-potentials on the families; without evidence Z is 1, as far as rows sum to 1.
+
+        It is made once and kept.
+        """
+        return self._markov
+
+    @cached_property
+    def _markov(self) -> MarkovNetwork:
         return MarkovNetwork(self.cardinalities, self.families, (table.log() for table in self.tables))
 
     def numbered(self, evidence: NamedEvidence | None) -> dict[int, int]:

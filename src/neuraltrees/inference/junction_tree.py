@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from neuraltrees.checks import check_at_least
+from neuraltrees._core import native
+from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.decomposition import TreeDecomposition
-from neuraltrees.errors import InputError
-from neuraltrees.inference.answer import Answer, check_possible
+from neuraltrees.errors import InputError, ModelTooLargeError
+from neuraltrees.inference.answer import Answer, check_possible, spread_joints
 from neuraltrees.inference.bayesian import BayesianNetwork, NamedEvidence
-from neuraltrees.inference.choice import Method, choose_decomposition, num_states
+from neuraltrees.inference.choice import Method, choose_decomposition
+from neuraltrees.inference.core_passes import FLOATS, core_tables, run_core
 from neuraltrees.inference.markov import (
     Evidence,
     MarkovNetwork,
     batch_shape,
     check_evidence,
     check_tables,
-    clique_graph,
 )
-from neuraltrees.inference.memory import TABLES_FOR_GRADIENT, check_memory_limit, check_size
+from neuraltrees.inference.memory import TABLES_FOR_GRADIENT, allowed_bytes, check_memory_limit
 from neuraltrees.inference.passes import Progress, collect, condition, distribute, maximise, sum_out_residual
 from neuraltrees.inference.plan import Plan, make_plan
 from neuraltrees.inference.sampling import draw, trace
+from neuraltrees.inference.structure import Structure
 
-FLOATS = (torch.float32, torch.float64)
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,11 +52,9 @@ class JunctionTree:
     [1, 1]
     """
 
-    cardinalities: tuple[int, ...]
-    cliques: tuple[tuple[int, ...], ...]
+    structure: Structure
     evidence: dict[int, int]
-    decomposition: TreeDecomposition
-    plan: Plan
+    steps: native.JunctionSteps
     memory_limit: int | None
 
     @classmethod
@@ -78,35 +79,52 @@ class JunctionTree:
                 the machine, or of the GPU that has the tables, by default.
             seed: breaks ties; the same seed gives the same tree.
         """
-        structure = as_markov(model)
+        network = as_markov(model)
+        structure = network.structure
         given: Any = model.numbered(evidence) if isinstance(model, BayesianNetwork) else evidence
         observed = check_evidence(given, structure.cardinalities)
-        free = [v for v, count in enumerate(structure.cardinalities) if v not in observed and count > 1]
-        inside = set(free)
-        scopes = tuple(tuple(v for v in clique if v in inside) for clique in structure.cliques)
-        graph = clique_graph(structure.num_variables, scopes)
-        if decomposition is None:
-            chosen = choose_decomposition(
-                graph.subgraph(free), [structure.cardinalities[v] for v in free], method, seed
-            )
-            names = np.array(free, dtype=np.int32)
-            decomposition = TreeDecomposition._from_arrays(
-                structure.num_variables, chosen.bag_ptr, names[chosen.bag_nodes], chosen.edges
-            )
+        if decomposition is None and method == "states":
+            steps = native.JunctionSteps.search(*structure.arrays, observed, check_seed(seed))
         else:
-            decomposition.validate(model.graph)
-            left = [[v for v in bag if v in inside] for bag in decomposition.bags]
-            decomposition = TreeDecomposition(left, decomposition.edges, structure.num_variables)
-        limit = check_memory_limit(memory_limit)
-        bits = np.log2(np.asarray(structure.cardinalities, dtype=np.float64))
-        check_size(8 * num_states(decomposition, bits), limit, decomposition.width, torch.device("cpu"))
-        plan = make_plan(structure.cardinalities, scopes, decomposition)
-        return cls(structure.cardinalities, structure.cliques, observed, decomposition, plan, limit)
+            fixed = observed.keys() | structure.single.keys()
+            if decomposition is None:
+                chosen = _decompose(network, fixed, method, seed)
+            else:
+                decomposition.validate(model.graph)
+                left = [[v for v in bag if v not in fixed] for bag in decomposition.bags]
+                chosen = TreeDecomposition(left, decomposition.edges, network.num_variables)
+            steps = native.JunctionSteps.of(*structure.arrays, chosen.bag_ptr, chosen.bag_nodes, chosen.edges)
+        tree = cls(structure, observed, steps, check_memory_limit(memory_limit))
+        tree._check_size(1, 8)
+        return tree
 
     @cached_property
+    def decomposition(self) -> TreeDecomposition:
+        """The tree of the cliques, which have the variables that were not observed."""
+        return TreeDecomposition._from_arrays(len(self.cardinalities), *self.steps.bags())
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        return self.structure.cardinalities
+
+    @property
+    def cliques(self) -> tuple[tuple[int, ...], ...]:
+        return self.structure.cliques
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The steps on tensors, which gradients, GPUs, large batches, the best assignment and samples need."""
+        seen = self.evidence.keys() | self.structure.single.keys()
+        scopes = tuple(tuple(v for v in clique if v not in seen) for clique in self.cliques)
+        return make_plan(self.cardinalities, scopes, self.decomposition)
+
+    @property
     def entries(self) -> int:
         """The sum of the sizes of the cliques' tables."""
-        return sum(clique.entries for clique in self.plan.cliques)
+        return round(self.steps.states)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.structure, self.evidence, self.decomposition, self.memory_limit)
 
     def __repr__(self) -> str:
         return (
@@ -127,7 +145,15 @@ class JunctionTree:
 
         Raises `ZeroProbabilityError` if the evidence is impossible.
         """
-        observed, tables, like, batch = self._prepare(log_potentials, evidence)
+        observed = self._observed(evidence)
+        if (given := core_tables(self.structure, log_potentials, self.steps)) is not None:
+            self._check_size(given.batch.numel(), given.dtype.itemsize)
+            answer = run_core(self.steps, self.structure, given, observed, progress)
+            total = answer.log_partition
+            if given.batch or not math.isfinite(total):
+                check_possible(total, _entry_of(given.batch))
+            return Answer(self, observed, total, answer.marginals, partial(answer.joints, len(self.cliques)))
+        tables, like, batch = self._prepare(log_potentials, observed)
         reduced, total = collect(self.plan, tables, like, condition, progress)
         check_possible(total, _entry_of(batch))
         probabilities, found = distribute(self.plan, reduced, progress)
@@ -135,13 +161,18 @@ class JunctionTree:
             found[variable] = like.new_zeros(self.cardinalities[variable], len(like))
             found[variable][state] = 1.0
         marginals = [found[v].T.reshape(*batch, count) for v, count in enumerate(self.cardinalities)]
-        return Answer(self, observed, total.reshape(batch), marginals, probabilities)
+        joints = partial(spread_joints, self.plan, probabilities, like.new_ones(len(like)), len(self.cliques))
+        return Answer(self, observed, total.reshape(batch), marginals, joints)
 
     def log_partition(
         self, log_potentials: Sequence[Tensor], evidence: Evidence | None = None, *, progress: Progress | None = None
     ) -> Tensor:
         """The log partition function alone, -inf for impossible evidence."""
-        _, tables, like, batch = self._prepare(log_potentials, evidence)
+        observed = self._observed(evidence)
+        if (given := core_tables(self.structure, log_potentials, self.steps)) is not None:
+            self._check_size(given.batch.numel(), given.dtype.itemsize)
+            return run_core(self.steps, self.structure, given, observed, progress, marginals=False).log_partition
+        tables, like, batch = self._prepare(log_potentials, observed)
         return collect(self.plan, tables, like, sum_out_residual, progress)[1].reshape(batch)
 
     @torch.no_grad()
@@ -152,7 +183,8 @@ class JunctionTree:
 
         Shapes: → :math:`(*B, n)` and :math:`(*B)`
         """
-        observed, tables, like, batch = self._prepare(log_potentials, evidence)
+        observed = self._observed(evidence)
+        tables, like, batch = self._prepare(log_potentials, observed)
         reduced, best = collect(self.plan, tables, like, maximise, progress)
         check_possible(best, _entry_of(batch))
         states = trace(self.plan, [each.table for each in reduced], observed, len(self.cardinalities), like)
@@ -172,25 +204,33 @@ class JunctionTree:
         Shapes: → :math:`(count, *B, n)`
         """
         check_at_least("count", count, 0)
-        observed, tables, like, batch = self._prepare(log_potentials, evidence)
+        observed = self._observed(evidence)
+        tables, like, batch = self._prepare(log_potentials, observed)
         reduced, total = collect(self.plan, tables, like, condition)
         check_possible(total, _entry_of(batch))
         conditionals = [each.table for each in reduced]
         states = draw(self.plan, conditionals, observed, len(self.cardinalities), like, count, generator)
         return states.reshape(count, *batch, len(self.cardinalities))
 
-    def _prepare(
-        self, log_potentials: Sequence[Tensor], evidence: Evidence | None
-    ) -> tuple[dict[int, int], list[Tensor], Tensor, torch.Size]:
-        """The evidence, the potentials without the observed variables and with the batch last, and a tensor like it."""
+    def _observed(self, evidence: Evidence | None) -> dict[int, int]:
+        """The evidence, with the state of every variable of one state."""
         observed = self.evidence if evidence is None else check_evidence(evidence, self.cardinalities)
         if observed.keys() != self.evidence.keys():
             raise InputError(
                 f"Expected evidence on the {len(self.evidence)} variables that the tree was made for; "
                 f"got {len(observed)} others. Make a tree for them: JunctionTree.of(model, evidence)."
             )
-        # A variable of one state has it always.
-        observed = {**{v: 0 for v, count in enumerate(self.cardinalities) if count == 1}, **observed}
+        return {**self.structure.single, **observed}
+
+    def _check_size(self, batch: int, itemsize: int, device: torch.device = CPU) -> None:
+        needed, allowed = self.steps.states * batch * itemsize, allowed_bytes(self.memory_limit, device)
+        if needed > allowed:
+            raise ModelTooLargeError(needed, allowed, self.decomposition.width)
+
+    def _prepare(
+        self, log_potentials: Sequence[Tensor], observed: dict[int, int]
+    ) -> tuple[list[Tensor], Tensor, torch.Size]:
+        """The potentials without the observed variables and with the batch last, and a tensor like the batch."""
         check_tables(self.cardinalities, self.cliques, log_potentials)
         batch = batch_shape(self.cliques, log_potentials)
         if log_potentials and log_potentials[0].dtype not in FLOATS:
@@ -198,9 +238,8 @@ class JunctionTree:
         if log_potentials:
             first = log_potentials[0]
             tracked = torch.is_grad_enabled() and any(table.requires_grad for table in log_potentials)
-            needed = float(self.entries) * batch.numel() * first.element_size()
-            needed *= TABLES_FOR_GRADIENT if tracked else 1
-            check_size(needed, self.memory_limit, self.decomposition.width, first.device)
+            count = batch.numel() * (TABLES_FOR_GRADIENT if tracked else 1)
+            self._check_size(count, first.element_size(), first.device)
         tables = []
         for clique, table in zip(self.cliques, log_potentials, strict=True):
             if observed:
@@ -213,7 +252,7 @@ class JunctionTree:
                 flat = table.reshape(batch.numel(), *table.shape[len(batch) :])
                 tables.append(flat.movedim(0, -1).contiguous())
         like = log_potentials[0].new_empty(batch.numel()) if log_potentials else torch.empty(1).double()
-        return observed, tables, like, batch
+        return tables, like, batch
 
 
 def infer(model: MarkovNetwork | BayesianNetwork, evidence: Evidence | NamedEvidence | None = None) -> Answer:
@@ -241,6 +280,21 @@ def as_markov(model: MarkovNetwork | BayesianNetwork) -> MarkovNetwork:
             f"read_bif."
         )
     return model
+
+
+def _restore(
+    structure: Structure, evidence: dict[int, int], td: TreeDecomposition, memory_limit: int | None
+) -> JunctionTree:
+    steps = native.JunctionSteps.of(*structure.arrays, td.bag_ptr, td.bag_nodes, td.edges)
+    return JunctionTree(structure, evidence, steps, memory_limit)
+
+
+def _decompose(network: MarkovNetwork, fixed: Set[int], method: Method, seed: int) -> TreeDecomposition:
+    """A decomposition of the variables that are left, under their own numbers."""
+    free = np.array([v for v in range(network.num_variables) if v not in fixed], dtype=np.int32)
+    cardinalities = [network.cardinalities[v] for v in free.tolist()]
+    chosen = choose_decomposition(network.graph.subgraph(free), cardinalities, method, seed)
+    return TreeDecomposition._from_arrays(network.num_variables, chosen.bag_ptr, free[chosen.bag_nodes], chosen.edges)
 
 
 def _entry_of(batch: torch.Size) -> Callable[[int], str]:

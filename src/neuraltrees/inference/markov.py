@@ -16,6 +16,7 @@ from torch import Tensor
 from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
+from neuraltrees.inference.structure import Structure
 
 Evidence: TypeAlias = Mapping[int, int]
 
@@ -73,6 +74,10 @@ class MarkovNetwork:
     def graph(self) -> Graph:
         """The graph that joins the variables of every clique."""
         return clique_graph(self.num_variables, self.cliques)
+
+    @cached_property
+    def structure(self) -> Structure:
+        return Structure(self.cardinalities, self.cliques)
 
     def log_score(self, assignment: Tensor | Sequence[int]) -> Tensor:
         r"""The sum of the log-potentials of an assignment, :math:`\sum_C \theta_C(x_C)`.

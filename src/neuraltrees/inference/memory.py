@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 import torch
 
@@ -15,7 +16,12 @@ def default_memory_limit(device: torch.device) -> int:
     """Half of the memory that tables on this device have."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[1] // 2
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return _memory() // 2
+
+
+@cache
+def _memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def check_memory_limit(memory_limit: float | None) -> int | None:
@@ -24,8 +30,12 @@ def check_memory_limit(memory_limit: float | None) -> int | None:
     return None if memory_limit is None else int(memory_limit)
 
 
+def allowed_bytes(limit: int | None, device: torch.device) -> int:
+    """The limit, or what there is by default."""
+    return default_memory_limit(device) if limit is None else limit
+
+
 def check_size(needed: float, limit: int | None, width: int, device: torch.device) -> None:
-    """Raises an error if the tables of a model of this width take more than the limit, or than there is by default."""
-    allowed = default_memory_limit(device) if limit is None else limit
-    if needed > allowed:
+    """Raises an error if the tables of a model of this width take more than is allowed."""
+    if needed > (allowed := allowed_bytes(limit, device)):
         raise ModelTooLargeError(needed, allowed, width)

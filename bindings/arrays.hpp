@@ -1,0 +1,84 @@
+// NumPy arrays as the core sees them and back, and work that Ctrl-C stops; shared by all bindings.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "neuraltrees/buffer.hpp"
+#include "neuraltrees/decomposition.hpp"
+#include "neuraltrees/graph.hpp"
+#include "neuraltrees/interrupt.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+namespace nt = neuraltrees;
+
+namespace bindings {
+
+template <typename T>
+using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ids = In<std::int64_t>;
+using Pairs = nb::ndarray<const nt::Vertex, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Out = nb::ndarray<nb::numpy, T>;
+
+template <typename T>
+std::span<const T> view(const In<T>& a) {
+    return {a.data(), a.size()};
+}
+
+inline nt::GraphView graph_view(const In<std::int64_t>& ptr, const In<nt::Vertex>& adj) {
+    return {view(ptr), view(adj)};
+}
+
+inline nt::DecompositionView td_view(const In<std::int64_t>& ptr, const In<nt::Vertex>& nodes, const Pairs& edges) {
+    return {view(ptr), view(nodes), {reinterpret_cast<const std::array<nt::Vertex, 2>*>(edges.data()), edges.shape(0)}};
+}
+
+/// Hands a vector's memory to NumPy.
+template <typename T>
+Out<T> give(std::vector<T>&& values) {
+    auto* owned = new std::vector<T>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return Out<T>(owned->data(), {owned->size()}, owner);
+}
+
+inline Out<nt::Vertex> give(std::vector<std::array<nt::Vertex, 2>>&& pairs) {
+    auto* owned = new std::vector<std::array<nt::Vertex, 2>>(std::move(pairs));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<std::array<nt::Vertex, 2>>*>(p); });
+    return Out<nt::Vertex>(reinterpret_cast<nt::Vertex*>(owned->data()), {owned->size(), std::size_t{2}}, owner);
+}
+
+inline Out<std::int64_t> give(nt::Buffer&& buffer, std::size_t rows = 1) {
+    auto size = static_cast<std::size_t>(buffer.size);
+    std::int64_t* data = buffer.data.release();
+    nb::capsule owner(data, [](void* p) noexcept { nt::Buffer::Free{}(static_cast<std::int64_t*>(p)); });
+    if (rows == 1) return Out<std::int64_t>(data, {size}, owner);
+    return Out<std::int64_t>(data, {rows, size / rows}, owner);
+}
+
+inline nb::tuple give(nt::Graph&& graph) {
+    return nb::make_tuple(give(std::move(graph.ptr)), give(std::move(graph.adj)));
+}
+
+/// Asks Python, from the thread that called us, whether a signal (Ctrl-C) wants the work to stop.
+inline bool signalled() {
+    nb::gil_scoped_acquire lock;
+    return PyErr_CheckSignals() != 0;
+}
+
+/// Runs work without the interpreter lock; Ctrl-C stops it.
+template <typename Work>
+auto stoppable(Work&& work) {
+    nt::Interrupt interrupt(signalled, std::chrono::milliseconds(100));
+    try {
+        nb::gil_scoped_release free;
+        return work(interrupt);
+    } catch (const nt::Interrupted&) {
+        throw nb::python_error();
+    }
+}
+
+void bind_inference(nb::module_& m);
+
+}  // namespace bindings

@@ -1,0 +1,144 @@
+// Exact inference.
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <memory>
+
+#include "arrays.hpp"
+#include "neuraltrees/error.hpp"
+#include "neuraltrees/junction_run.hpp"
+#include "neuraltrees/state_search.hpp"
+
+using namespace bindings;
+
+namespace {
+
+nt::ModelView model_view(const In<std::int64_t>& cardinalities, const In<std::int64_t>& scope_ptr,
+                         const In<nt::Vertex>& scope_nodes) {
+    return {view(cardinalities), view(scope_ptr), view(scope_nodes)};
+}
+
+nb::tuple arrays_of(nt::TreeDecomposition&& td) {
+    return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)));
+}
+
+/// A decomposition of a model's open variables, the number of its states, and the steps on it.
+struct JunctionSteps {
+    nt::TreeDecomposition bags;
+    double states;
+    std::shared_ptr<const nt::JunctionPlan> plan;  // none if no memory could hold the tables
+
+    JunctionSteps(nt::ModelView model, nt::TreeDecomposition&& given, double count)
+        : bags(std::move(given)), states(count) {
+        if (states < 0x1p60) plan = std::make_shared<const nt::JunctionPlan>(nt::plan_junction(model, bags));
+    }
+};
+
+/// The runs of a batch, which keep their tables for later questions.
+struct JunctionRuns {
+    std::vector<std::unique_ptr<nt::JunctionRun>> runs;
+
+    JunctionRuns() = default;
+    JunctionRuns(JunctionRuns&&) = default;
+    JunctionRuns(const JunctionRuns&) = delete;
+};
+
+/// Both passes, or the first alone, for every entry of a batch of contiguous tables: in a row per entry the log
+/// partition function and then the marginals, and the runs.
+nb::tuple run_steps(const JunctionSteps& self, const std::vector<std::uintptr_t>& tables, std::int64_t batch,
+                    bool is_double, const nb::dict& observed, bool marginals, const nb::object& progress) {
+    const nt::JunctionPlan& plan = *self.plan;
+    if (tables.size() != plan.potentials.size()) throw nt::InputError("Expected one table per potential.");
+    std::vector<std::int64_t> states(plan.cardinalities.size());
+    for (std::size_t v = 0; v < states.size(); ++v) states[v] = plan.cardinalities[v] == 1 ? 0 : -1;
+    for (const auto& [variable, state] : observed)
+        states.at(nb::cast<std::size_t>(variable)) = nb::cast<std::int64_t>(state);
+    JunctionRuns kept;
+    const std::int64_t width = 1 + plan.marginal_at.back();
+    std::vector<double> found(batch * width, 0.0);
+    stoppable([&](nt::Interrupt& interrupt) {
+        const nt::JunctionRun::Step step = [&](std::int64_t entries) {
+            interrupt.check();
+            if (progress.is_none()) return;
+            nb::gil_scoped_acquire lock;
+            progress(entries);
+        };
+        std::vector<const void*> data(tables.size());
+        for (std::int64_t b = 0; b < batch; ++b) {
+            for (std::size_t k = 0; k < data.size(); ++k)
+                data[k] = reinterpret_cast<const void*>(tables[k] + b * plan.potentials[k].given * (is_double ? 8 : 4));
+            auto run = std::make_unique<nt::JunctionRun>(self.plan, nt::TablesView{data, is_double}, states);
+            const auto row = std::span(found).subspan(b * width, width);
+            row[0] = run->collect(step);
+            if (!marginals) continue;
+            if (std::isfinite(row[0])) run->distribute(row.subspan(1), step);
+            kept.runs.push_back(std::move(run));
+        }
+    });
+    return nb::make_tuple(give(std::move(found)), nb::cast(std::move(kept)));
+}
+
+}  // namespace
+
+void bindings::bind_inference(nb::module_& m) {
+    m.def(
+        "least_states",
+        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<double>& log_states, std::uint64_t seed) {
+            return arrays_of(stoppable([&](nt::Interrupt& interrupt) {
+                return nt::least_states(graph_view(ptr, adj), view(log_states), seed, interrupt).decomposition;
+            }));
+        },
+        "ptr"_a.noconvert(), "adj"_a.noconvert(), "log_states"_a.noconvert(), "seed"_a);
+
+    nb::class_<JunctionRuns>(m, "JunctionRuns")
+        .def(
+            "joint",
+            [](const JunctionRuns& self, std::int64_t potential) {
+                std::vector<double> joint;
+                {
+                    nb::gil_scoped_release free;
+                    for (const auto& run : self.runs) {
+                        const auto one = run->joint(potential);
+                        joint.insert(joint.end(), one.begin(), one.end());
+                    }
+                }
+                return give(std::move(joint));
+            },
+            "potential"_a);
+
+    nb::class_<JunctionSteps>(m, "JunctionSteps")
+        .def_static(
+            "search",
+            [](const In<std::int64_t>& cardinalities, const In<std::int64_t>& scope_ptr,
+               const In<nt::Vertex>& scope_nodes, const nb::dict& observed, std::uint64_t seed) {
+                std::vector<std::int64_t> seen;
+                for (const auto& [variable, state] : observed) seen.push_back(nb::cast<std::int64_t>(variable));
+                return stoppable([&](nt::Interrupt& interrupt) {
+                    const nt::ModelView model = model_view(cardinalities, scope_ptr, scope_nodes);
+                    auto found = nt::least_states(model, seen, seed, interrupt);
+                    return JunctionSteps(model, std::move(found.decomposition), found.states);
+                });
+            },
+            "cardinalities"_a.noconvert(), "scope_ptr"_a.noconvert(), "scope_nodes"_a.noconvert(), "observed"_a,
+            "seed"_a)
+        .def_static(
+            "of",
+            [](const In<std::int64_t>& cardinalities, const In<std::int64_t>& scope_ptr,
+               const In<nt::Vertex>& scope_nodes, const In<std::int64_t>& bag_ptr, const In<nt::Vertex>& bag_nodes,
+               const Pairs& edges) {
+                nb::gil_scoped_release free;
+                const nt::ModelView model = model_view(cardinalities, scope_ptr, scope_nodes);
+                const nt::DecompositionView bags = td_view(bag_ptr, bag_nodes, edges);
+                return JunctionSteps(model,
+                                     {{bags.bag_ptr.begin(), bags.bag_ptr.end()},
+                                      {bags.bag_nodes.begin(), bags.bag_nodes.end()},
+                                      {bags.edges.begin(), bags.edges.end()}},
+                                     nt::count_states(model, bags));
+            },
+            "cardinalities"_a.noconvert(), "scope_ptr"_a.noconvert(), "scope_nodes"_a.noconvert(),
+            "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(), "edges"_a.noconvert())
+        .def_ro("states", &JunctionSteps::states)
+        .def_prop_ro("num_tables", [](const JunctionSteps& self) { return self.plan ? self.plan->nodes.size() : 0; })
+        .def("bags", [](const JunctionSteps& self) { return arrays_of(nt::TreeDecomposition(self.bags)); })
+        .def("run", run_steps, "tables"_a, "batch"_a, "is_double"_a, "observed"_a, "marginals"_a, "progress"_a.none());
+}
