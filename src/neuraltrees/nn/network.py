@@ -42,6 +42,7 @@ class Network(nn.Module):
         relations: separate weights for messages of every edge type: root-root, child → parent, parent → child.
         residual: adds its own state before a round to each state after it, wherever both have the same size. Networks
             of many rounds train much better so.
+        layer_norm: layer normalisation of all states after every round.
         runs: train this many independent networks at once; states then have the shape (N, R, F).
         edge_channels: number of features per edge, or `Categories`; None where edges have none.
         head: "node" (a linear layer per node type), "graph" (pooled states and a small MLP), "crf" (exact marginals of
@@ -69,6 +70,7 @@ class Network(nn.Module):
         heads: int = 6,
         relations: bool = False,
         residual: bool = False,
+        layer_norm: bool = False,
         runs: int | None = None,
         edge_channels: int | Categories | None = None,
         head: HeadName | Callable[..., Head] | None = None,
@@ -109,6 +111,7 @@ class Network(nn.Module):
             heads=heads,
             relations=relations,
             residual=residual,
+            layer_norm=layer_norm,
             edge_channels=hidden_channels if isinstance(edge_channels, Categories) else edge_channels,
             runs=runs,
             merge=merge,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -92,6 +93,14 @@ class Fitted:
             found[batch.items] = answers
         assert found is not None
         return found.cpu()
+
+    def mean_predictions(self, groups: Sequence[Sequence[int]], batches: int = 8) -> Tensor:
+        """The mean prediction of each of some groups of runs, such as those of one split.
+
+        Shapes: → :math:`(items, groups, C)`
+        """
+        predicted = self.task.objective.predict(self.answers(batches))
+        return torch.stack([predicted[:, list(group)].mean(1) for group in groups], 1)
 
     def __repr__(self) -> str:
         metric = self.task.objective.metric

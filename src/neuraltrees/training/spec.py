@@ -49,6 +49,7 @@ class NetworkSpec(Spec):
     readout: bool = option(True, "A linear layer per node type after the last round.")
     relations: bool = option(False, "Separate weights for root-root, upward and downward messages.")
     residual: bool = option(False, "Add each state before a round to the one after it; for many rounds.")
+    layer_norm: bool = option(False, "Layer normalisation after every round.")
     merge: bool = option(True, "Compute equal states of an H-tree once; dropout is then shared by them.")
     pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
     edge_features: bool = option(True, "Use the features of edges, where the data has any.")
@@ -146,6 +147,7 @@ class NetworkSpec(Spec):
             heads=self.heads,
             relations=self.relations and self.model == "neural-tree",
             residual=self.residual,
+            layer_norm=self.layer_norm,
             runs=runs,
             edge_channels=edge_features if self.edge_features else None,
             head=head,
@@ -178,6 +180,7 @@ class TrainingSpec(Spec):
     optimiser: Optimiser = option("adam", "Adam with L2 regularisation, or AdamW with decoupled weight decay.")
     warmup: int = option(0, "Epochs in which the learning rate rises linearly to its full size.", ge=0)
     cosine: bool = option(False, "Let the learning rate fall to zero along half a cosine.")
+    average: float | None = option(None, "Evaluate and keep averaged weights, of this decay per step.", gt=0, lt=1)
     clip: float | None = option(None, "Largest norm of the gradient of a run; a larger one is scaled down.", gt=0)
 
     def rate(self, done: int) -> float:
