@@ -11,6 +11,7 @@ from neuraltrees.nn.encoder import Encoder as Encoder
 from neuraltrees.nn.head import CRFHead as CRFHead
 from neuraltrees.nn.head import GraphHead as GraphHead
 from neuraltrees.nn.head import Head as Head
+from neuraltrees.nn.head import LabelsHead as LabelsHead
 from neuraltrees.nn.head import NodeHead as NodeHead
 from neuraltrees.nn.head import Places as Places
 from neuraltrees.nn.messages import Messages as Messages
@@ -20,6 +21,7 @@ from neuraltrees.nn.network import Network as Network
 from neuraltrees.nn.plan import Plan as Plan
 from neuraltrees.nn.schedule import Body as Body
 from neuraltrees.nn.schedule import GraphRounds as GraphRounds
+from neuraltrees.nn.schedule import HiddenLayer as HiddenLayer
 from neuraltrees.nn.schedule import NoRounds as NoRounds
 from neuraltrees.nn.schedule import Schedule as Schedule
 from neuraltrees.nn.schedule import TreeRounds as TreeRounds

@@ -29,7 +29,8 @@ FORMAT, FIRST_FORMAT = "neuraltrees-bundle-2", "neuraltrees-bundle-1"
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """One trained network, or several that predict together: weights, what it was built from, and how its inputs and outputs read.
+    """One trained network, or several that predict together: weights, what they belong to, and how inputs and outputs
+    read.
 
     Args:
         network: what to build.

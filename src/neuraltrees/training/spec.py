@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ModelName: TypeAlias = Literal["neural-tree", "gnn"]
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
-HeadName: TypeAlias = Literal["node", "graph", "crf", "none"]
+HeadName: TypeAlias = Literal["node", "graph", "crf", "labels", "none"]
 Pool: TypeAlias = Literal["sum", "mean", "max"]
 Learning: TypeAlias = Literal["pseudo", "marginal", "likelihood"]
 Optimiser: TypeAlias = Literal["adam", "adamw"]
@@ -54,7 +54,9 @@ class NetworkSpec(Spec):
     pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
     edge_features: bool = option(True, "Use the features of edges, where the data has any.")
     schedule: str | None = option(None, "MODULE:NAME of your own schedule, instead of the model's.")
-    head: str | None = option(None, "node, graph, crf, none, or MODULE:NAME of your own, instead of the task's.")
+    head: str | None = option(
+        None, "node, graph, crf, labels, none, or MODULE:NAME of your own, instead of the task's."
+    )
 
     crf_learning: Learning = option("pseudo", "CRF: learn by pseudo-likelihood, or exactly: marginals or likelihood.")
     crf_exact_share: float = option(0.25, "CRF: share of the epochs, the last, that learn exactly.", gt=0, le=1)

@@ -5,4 +5,5 @@ from neuraltrees.nn.head.graph import GraphHead as GraphHead
 from neuraltrees.nn.head.head import Head as Head
 from neuraltrees.nn.head.head import NoHead as NoHead
 from neuraltrees.nn.head.head import Places as Places
+from neuraltrees.nn.head.labels import LabelsHead as LabelsHead
 from neuraltrees.nn.head.node import NodeHead as NodeHead
