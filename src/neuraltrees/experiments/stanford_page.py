@@ -37,7 +37,7 @@ def draw(results: Results, folder: Path) -> list[Block]:
     _draw_figure(results, folder)
     return [
         "All methods see the same geometry relative to the room. Networks have the same recipe (residual rounds, layer "
-        "norm, averaged weights) and the same values of dropout and weight decay to choose from, by validation "
+        "norm, averaged weights) and the same values of dropout and numbers of epochs to choose from, by validation "
         f"accuracy. An answer is the mean of {members} network{'s' * (members > 1)} per split; beside it, that of one "
         "network. The head is a conditional random field whose tables are mixed by the geometry of edges; training "
         "labels are evidence. As inputs, they are read by the network, which learns to find those that are hidden from "

@@ -1,8 +1,8 @@
 """Exact structured answers on the scene graphs of the paper: networks with and without the CRF head.
 
 All methods see the same geometry (`SceneGeometry`) and the same splits. Every network has the same recipe and the same
-few values of dropout and weight decay to choose from; the choice is made by validation accuracy over all splits, for
-each method and training share. Then several networks are trained per split, with other seeds, and their answers
+few values of dropout and numbers of epochs to choose from; the choice is made by validation accuracy over all splits,
+for each method and training share. Then several networks are trained per split, with other seeds, and their answers
 averaged.
 """
 
@@ -58,11 +58,11 @@ class Protocol:
             the wider is the graph of the others.
         splits: number of random splits.
         members: networks per split, whose answers are averaged; one while hyper-parameters are chosen.
-        epochs: gradient steps, over all scenes at once.
-        dropout, weight_decay: values to choose from.
+        dropout, epochs: values to choose from; an epoch is a gradient step over all scenes at once.
         rounds: of the GNN and the neural tree.
         hidden: size of the states.
         rate: learning rate of Adam.
+        prior: precision of the normal prior of all weights: their weight decay times the number of training nodes.
         average: decay of the averaged weights.
         trees: number of extra-trees.
     """
@@ -71,12 +71,12 @@ class Protocol:
     states: tuple[int, ...] = (4, 6, 8, 8)
     splits: int = 10
     members: int = 5
-    epochs: int = 200
-    dropout: tuple[float, ...] = (0.5, 0.7)
-    weight_decay: tuple[float, ...] = (1e-3, 3e-3, 1e-2)
+    dropout: tuple[float, ...] = (0.3, 0.5, 0.7)
+    epochs: tuple[int, ...] = (150, 450)
     rounds: tuple[int, int] = (3, 4)
     hidden: int = 64
     rate: float = 0.006
+    prior: float = 5.0
     average: float = 0.98
     trees: int = 500
 
@@ -88,9 +88,8 @@ class Protocol:
             states=(5,),
             splits=2,
             members=1,
-            epochs=4,
             dropout=(0.5,),
-            weight_decay=(3e-3,),
+            epochs=(4,),
             hidden=16,
             trees=20,
         )
@@ -98,8 +97,8 @@ class Protocol:
     def trials(self) -> Iterator[Name]:
         """Every network at every share with all hyper-parameters; the widest graphs first."""
         for share in self.shares:
-            for method, dropout, decay in product(METHODS, self.dropout, self.weight_decay):
-                yield {"method": method, "share": share, "dropout": dropout, "weight_decay": decay}
+            for method, dropout, epochs in product(METHODS, self.dropout, self.epochs):
+                yield {"method": method, "share": share, "dropout": dropout, "epochs": epochs}
 
     def finals(self) -> Iterator[Name]:
         """Every method at every share."""
@@ -122,17 +121,18 @@ class Protocol:
             **values,
         )
 
-    def training(self, name: Name) -> TrainingSpec:
-        """How that of a trial is trained."""
+    def training(self, name: Name, nodes: int) -> TrainingSpec:
+        """How that of a trial is trained, on so many nodes."""
+        epochs = int(name["epochs"] or 0)
         return TrainingSpec(
-            epochs=self.epochs,
+            epochs=epochs,
             lr=self.rate,
-            weight_decay=float(name["weight_decay"] or 0),
+            weight_decay=self.prior / nodes,
             batches=1,
-            warmup=min(10, self.epochs // 4),
+            warmup=min(10, epochs // 4),
             cosine=True,
             average=self.average,
-            evaluate_every=max(1, self.epochs // 5),
+            evaluate_every=max(1, epochs // 6),
             every_class=False,
         )
 
@@ -140,7 +140,8 @@ class Protocol:
 def measure(scale: Scale, path: Path, log: Log) -> Results:
     """Runs what is missing in the JSON file, in `scale.workers` processes, and returns all results in it."""
     protocol = Protocol().quick() if scale.quick else Protocol()
-    protocol = replace(protocol, splits=scale.runs or protocol.splits, epochs=scale.epochs or protocol.epochs)
+    epochs = protocol.epochs if scale.epochs is None else (scale.epochs,)
+    protocol = replace(protocol, splits=scale.runs or protocol.splits, epochs=epochs)
     with open_store(path, NAME, asdict(protocol)) as store, _processes(scale.workers) as pool:
 
         def run(names: Iterable[Name]) -> None:
@@ -192,7 +193,8 @@ def run_method(name: Name, members: int, protocol: Protocol, device: str, data_r
         found, seconds = extra_trees(task, splits, protocol.trees)
     else:
         runs = [Run(seed + len(splits) * each, split) for seed, split in enumerate(splits) for each in range(members)]
-        fitted = fit(task, protocol.network(name), protocol.training(name), runs, device)
+        training = protocol.training(name, splits[0].counts[0])
+        fitted = fit(task, protocol.network(name), training, runs, device)
         groups = [range(place, place + members) for place in range(0, len(runs), members)]
         found, seconds = fitted.mean_predictions(groups, batches=1), fitted.seconds
         about["point"] = dict(name)
