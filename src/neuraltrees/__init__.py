@@ -28,6 +28,7 @@ from neuraltrees.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from neuraltrees.data import HTreeData as HTreeData
+    from neuraltrees.data import SceneGeometry as SceneGeometry
     from neuraltrees.data import ToHTree as ToHTree
     from neuraltrees.data import attach_htree as attach_htree
     from neuraltrees.data import attach_htrees as attach_htrees
@@ -109,6 +110,7 @@ _LAZY = {
     "Regression": "neuraltrees.objectives",
     "Run": "neuraltrees.training",
     "Scaling": "neuraltrees.data.scaling",
+    "SceneGeometry": "neuraltrees.data",
     "Schedule": "neuraltrees.nn",
     "Split": "neuraltrees.data.splits",
     "StanfordSceneGraphs": "neuraltrees.datasets",

@@ -296,7 +296,7 @@ NOT_TASKS = {
     ),
     "no head": (
         lambda t: NetworkSpec(head="tree"),
-        "head out of node, graph, none or MODULE:NAME; got",
+        "head out of node, graph, crf, labels, none or MODULE:NAME; got",
     ),
     "no schedule": (lambda t: NetworkSpec(schedule="sweep"), "Expected schedule as MODULE:NAME; got 'sweep'"),
     "no runs": (lambda t: nt.GNN(3, 4, 5, runs=0), "Expected runs of at least 1; got 0"),

@@ -8,6 +8,7 @@ from neuraltrees.lazy import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from neuraltrees.data.scaling import Scaling as Scaling
+    from neuraltrees.data.scene_geometry import SceneGeometry as SceneGeometry
     from neuraltrees.data.splits import Split as Split
     from neuraltrees.data.splits import citation_split as citation_split
     from neuraltrees.data.splits import random_graph_split as random_graph_split
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _LAZY = {
     "Scaling": "neuraltrees.data.scaling",
+    "SceneGeometry": "neuraltrees.data.scene_geometry",
     "Split": "neuraltrees.data.splits",
     "Task": "neuraltrees.data.task",
     "citation_split": "neuraltrees.data.splits",

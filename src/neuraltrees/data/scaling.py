@@ -1,4 +1,4 @@
-"""How features are scaled before a network sees them; kept with it, so that predictions scale theirs alike."""
+"""How features are prepared before a network sees them; kept with it, so that predictions prepare theirs alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.checks import check_data
+from neuraltrees.data.scene_geometry import BOX, SceneGeometry
 from neuraltrees.errors import InputError
+
+FARTHEST = 4.0  # geometry: standard deviations from the mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,11 +24,13 @@ class Scaling:
 
     Args:
         logarithm: columns that are replaced by their logarithm, such as sizes.
-        mean, std: subtracted, and divided by, if given.
+        mean, std: subtracted, and divided by, if given; one row for all nodes, or one for each node type.
         squares: whether to append :math:`(z^2 - 1) / \sqrt{2}` of every scaled feature z, of mean 0 and standard
             deviation 1 if z is normal. A linear layer on both is the best classifier of classes with normal features.
+        geometry: whether `SceneGeometry` comes first. Then features are cut off four standard deviations from the mean.
+        edge_mean, edge_std: the same of edge features, a row for each pair of node types (source · types + target).
 
-    Shapes: mean and std :math:`(F)`
+    Shapes: mean and std :math:`(F)` or :math:`(K, F)`, edge_mean and edge_std :math:`(K^2, D)`
 
     >>> graph = Data(x=torch.tensor([[1.0, 2.0], [3.0, 2.0]]))
     >>> Scaling.fit([graph]).apply(graph).x.tolist()
@@ -36,42 +41,119 @@ class Scaling:
     mean: Tensor | None = None
     std: Tensor | None = None
     squares: bool = False
+    geometry: bool = False
+    edge_mean: Tensor | None = None
+    edge_std: Tensor | None = None
 
     @classmethod
-    def fit(cls, graphs: Iterable[Data], logarithm: Sequence[int] = (), squares: bool = False) -> Scaling:
-        """The scaling after which every feature of these graphs has mean 0 and standard deviation 1."""
-        only = cls(check_columns(logarithm))
-        x = torch.cat([only.apply(graph).x for graph in graphs])
+    def fit(
+        cls,
+        graphs: Iterable[Data],
+        logarithm: Sequence[int] = (),
+        squares: bool = False,
+        geometry: bool = False,
+        types: int = 1,
+    ) -> Scaling:
+        """The scaling after which every feature of these graphs has mean 0 and standard deviation 1.
+
+        Args:
+            graphs: to learn it from.
+            logarithm, squares, geometry: see `Scaling`; with geometry, edge features are scaled as well.
+            types: number of node types that are scaled apart; 1 for all nodes together.
+        """
+        graphs = list(graphs)
+        only = cls(check_columns(logarithm), geometry=geometry)
+        prepared = [only.apply(graph) for graph in graphs]
+        x = torch.cat([graph.x for graph in prepared])
         if len(x) < 2:
             raise InputError(f"Expected at least two nodes to learn a scaling from; got {len(x)}.")
-        mean, std = x.double().mean(0), x.double().std(0)
-        # A constant column has a deviation of rounding errors, by which nothing should be divided.
-        std = torch.where(std > 1e-6 * mean.abs(), std, 1)
-        return replace(only, mean=mean.to(x.dtype), std=std.to(x.dtype), squares=squares)
+        kinds = torch.cat([_types(graph, types) for graph in prepared])
+        mean, std = _statistics(x, kinds, types)
+        if types == 1:
+            mean, std = mean[0], std[0]
+        found = replace(only, mean=mean, std=std, squares=squares)
+        if not geometry:
+            return found
+        pairs = torch.cat([_pairs(graph, types) for graph in prepared])
+        edge_mean, edge_std = _statistics(torch.cat([graph.edge_attr for graph in prepared]), pairs, types**2)
+        return replace(found, edge_mean=edge_mean, edge_std=edge_std)
+
+    @property
+    def changes(self) -> bool:
+        """Whether it does anything."""
+        return bool(self.logarithm) or self.mean is not None or self.squares or self.geometry
+
+    @property
+    def given_features(self) -> int | None:
+        """How many features a node has before, where that follows from the scaling alone."""
+        return BOX if self.geometry else None
 
     def apply(self, graph: Data) -> Data:
         """A copy of the graph with scaled features; the rest is shared."""
         check_data(graph)
-        x = graph.x
-        if self.logarithm or self.mean is not None or self.squares:
-            if x.layout != torch.strided:
-                raise InputError("Expected dense features to scale; got sparse ones. Use them as they are.")
-            columns = list(self.logarithm)
-            if not all(0 <= column < x.shape[1] for column in columns):
-                raise InputError(f"Expected columns between 0 and {x.shape[1] - 1}; got {columns}.")
-            if columns and not (x[:, columns] > 0).all():
-                node = int((x[:, columns] <= 0).any(1).nonzero()[0])
-                raise InputError(
-                    f"Expected positive features in the columns {columns}, whose logarithm is taken; "
-                    f"got {x[node, columns].tolist()} at node {node}."
-                )
-            x = x.clone()
-            x[:, columns] = x[:, columns].log()
-            x = x if self.mean is None or self.std is None else (x - self.mean) / self.std
-            x = torch.cat([x, (x.square() - 1) / 2**0.5], 1) if self.squares else x
-        scaled = copy(graph)
-        scaled.x = x
+        if not self.changes:
+            return copy(graph)
+        if graph.x.layout != torch.strided:
+            raise InputError("Expected dense features to scale; got sparse ones. Use them as they are.")
+        scaled = SceneGeometry()(graph) if self.geometry else copy(graph)
+        scaled.x = self._nodes(scaled)
+        if self.edge_mean is not None and self.edge_std is not None:
+            pairs = _pairs(graph, round(len(self.edge_mean) ** 0.5))
+            scaled.edge_attr = (scaled.edge_attr - self.edge_mean[pairs]) / self.edge_std[pairs]
         return scaled
+
+    def _nodes(self, graph: Data) -> Tensor:
+        x: Tensor = graph.x
+        columns = list(self.logarithm)
+        if not all(0 <= column < x.shape[1] for column in columns):
+            raise InputError(f"Expected columns between 0 and {x.shape[1] - 1}; got {columns}.")
+        if columns and not (x[:, columns] > 0).all():
+            node = int((x[:, columns] <= 0).any(1).nonzero()[0])
+            raise InputError(
+                f"Expected positive features in the columns {columns}, whose logarithm is taken; "
+                f"got {x[node, columns].tolist()} at node {node}."
+            )
+        x = x.clone()
+        x[:, columns] = x[:, columns].log()
+        if self.mean is not None and self.std is not None:
+            mean, std = self.mean, self.std
+            if mean.dim() == 2:
+                kinds = _types(graph, len(mean))
+                mean, std = mean[kinds], std[kinds]
+            x = (x - mean) / std
+            x = x.clamp(-FARTHEST, FARTHEST) if self.geometry else x
+        return torch.cat([x, (x.square() - 1) / 2**0.5], 1) if self.squares else x
+
+
+def _types(graph: Data, types: int) -> Tensor:
+    if types == 1:
+        return torch.zeros(graph.num_nodes, dtype=torch.int64)
+    kinds: Tensor | None = graph.get("node_type")
+    if kinds is None:
+        raise InputError(f"Expected node_type, since {types} node types are scaled apart; got none.")
+    return kinds.long()
+
+
+def _pairs(graph: Data, types: int) -> Tensor:
+    """The pair of node types of every edge."""
+    kinds = _types(graph, types)
+    return kinds[graph.edge_index[0]] * types + kinds[graph.edge_index[1]]
+
+
+def _statistics(values: Tensor, group: Tensor, groups: int) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation of every column in every group; 0 and 1 where it has not two rows.
+
+    Shapes: values :math:`(n, F)`, group :math:`(n)` → twice :math:`(groups, F)`
+    """
+    means, stds = [], []
+    for number in range(groups):
+        mine = values[group == number].double()
+        mean = mine.mean(0) if len(mine) else mine.new_zeros(values.shape[1])
+        std = mine.std(0) if len(mine) > 1 else torch.ones_like(mean)
+        # A constant column has a deviation of rounding errors, by which nothing should be divided.
+        means.append(mean)
+        stds.append(torch.where(std > 1e-6 * mean.abs(), std, 1))
+    return torch.stack(means).to(values.dtype), torch.stack(stds).to(values.dtype)
 
 
 def check_columns(logarithm: Sequence[int]) -> tuple[int, ...]:

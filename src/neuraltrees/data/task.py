@@ -163,22 +163,35 @@ class Task:
         """The same but for some values."""
         return replace(self, **changes)
 
-    def scaled(self, logarithm: Sequence[int] = (), standardise: bool = True, squares: bool = False) -> Task:
+    def scaled(
+        self,
+        logarithm: Sequence[int] = (),
+        standardise: bool = True,
+        squares: bool = False,
+        geometry: bool = False,
+    ) -> Task:
         """The same task with scaled features; a bundle of what is trained on it scales its inputs alike.
 
         Args:
             logarithm: columns that are replaced by their logarithm.
             standardise: whether every feature gets mean 0 and standard deviation 1.
             squares: whether the squares of the scaled features are appended; see `Scaling`.
+            geometry: for scene graphs, whether `SceneGeometry` comes first. Node types are then scaled apart, and have
+                an encoder each; so are edges, by the types of their ends.
         """
-        if self.scaling.logarithm or self.scaling.mean is not None or self.scaling.squares:
+        if self.scaling.changes:
             raise InputError("Expected a task that is not scaled yet; got a scaled one.")
         if not isinstance(self.features, int):
             raise InputError(f"Expected features that are numbers, to scale them; got {self.features}.")
-        plain = Scaling(check_columns(logarithm), squares=squares)
-        scaling = Scaling.fit(self.graphs, logarithm, squares) if standardise else plain
+        types = len(self.types) if geometry else 1
+        plain = Scaling(check_columns(logarithm), squares=squares, geometry=geometry)
+        scaling = Scaling.fit(self.graphs, logarithm, squares, geometry, types) if standardise else plain
         graphs = [scaling.apply(graph) for graph in self.graphs]
-        return self.replace(graphs=graphs, scaling=scaling, features=graphs[0].x.shape[1])
+        width = graphs[0].x.shape[1]
+        if not geometry:
+            return self.replace(graphs=graphs, scaling=scaling, features=width)
+        features = width if types == 1 else dict.fromkeys(self.types, width)
+        return self.replace(graphs=graphs, scaling=scaling, features=features, edge_features=None)
 
     def check_graph(self, graph: Data, labelled: bool = True) -> None:
         """Raises `InputError` unless a graph has features, node types and labels as this task has them."""

@@ -41,6 +41,8 @@ def load_synthetic(spec: DataSpec) -> Task:
 
 
 def _scenes(task: Task, spec: DataSpec) -> Task:
+    if spec.geometry:  # which takes logarithms itself
+        return task.scaled(squares=spec.squares, geometry=True)
     if not (spec.log_sizes or spec.standardise or spec.squares):
         return task
     return task.scaled(SIZES if spec.log_sizes else (), spec.standardise, spec.squares)

@@ -134,8 +134,7 @@ def load_task(spec: DataSpec) -> Task:
     if task.splitter is None:
         changes["splitter"] = partial(_random_split, task.num_items, spec.train_share)
     task = task.replace(**changes)
-    scaled = bool(task.scaling.logarithm) or task.scaling.mean is not None
-    return task.scaled() if spec.standardise and not scaled else task
+    return task.scaled() if spec.standardise and not task.scaling.changes else task
 
 
 def _takes_options(load: Any, name: str) -> bool:

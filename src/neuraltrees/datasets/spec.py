@@ -25,6 +25,7 @@ class DataSpec(Spec):
     data_root: str | None = option(None, DATA_ROOT_HELP)
     standardise: bool = option(False, "Scale every feature to mean 0 and standard deviation 1.")
     log_sizes: bool = option(False, "Scene graphs: take the logarithm of the sizes of bounding boxes.")
+    geometry: bool = option(False, "Scene graphs: boxes relative to the room, and features of edges; standardised.")
     squares: bool = option(False, "Append the squares of the features, for models without a hidden layer.")
     train_share: float = option(0.7, "Share of the nodes or graphs (synthetic: of the scenes) to train on.", gt=0, lt=1)
     scenes: int = option(500, "synthetic: number of scenes.", ge=10)

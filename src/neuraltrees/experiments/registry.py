@@ -10,6 +10,7 @@ from neuraltrees.experiments import (
     iterations,
     posterior_gap,
     structured_scenes,
+    structured_stanford,
     table1,
     times,
     training_data,
@@ -31,5 +32,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         expressivity.EXPERIMENT,
         *posterior_gap.EXPERIMENTS,
         structured_scenes.EXPERIMENT,
+        structured_stanford.EXPERIMENT,
     )
 }

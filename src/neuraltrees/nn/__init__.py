@@ -2,12 +2,12 @@
 
 from neuraltrees.nn.conv import Convolution, ConvOptions, GATConv, GCNConv, GINConv, SAGEConv
 from neuraltrees.nn.encoder import Categories, Encoder
-from neuraltrees.nn.head import CRFHead, GraphHead, Head, NodeHead, Places
+from neuraltrees.nn.head import CRFHead, GraphHead, Head, LabelsHead, NodeHead, Places
 from neuraltrees.nn.messages import Messages
 from neuraltrees.nn.models import GNN, MLP, NeuralTree
 from neuraltrees.nn.network import Network
 from neuraltrees.nn.plan import Plan
-from neuraltrees.nn.schedule import Body, FeatureLayers, GraphRounds, NoRounds, Schedule, TreeRounds
+from neuraltrees.nn.schedule import Body, FeatureLayers, GraphRounds, HiddenLayer, NoRounds, Schedule, TreeRounds
 
 __all__ = [
     "GNN",
@@ -25,6 +25,8 @@ __all__ = [
     "GraphHead",
     "GraphRounds",
     "Head",
+    "HiddenLayer",
+    "LabelsHead",
     "Messages",
     "Network",
     "NeuralTree",

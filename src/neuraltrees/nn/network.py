@@ -18,13 +18,19 @@ from neuraltrees.nn.conv.external import ExternalConv
 from neuraltrees.nn.encoder import Categories, Features, make_encoder
 from neuraltrees.nn.ensemble.dropout import Dropout, DropoutMasks
 from neuraltrees.nn.ensemble.sparse import SparseMap
-from neuraltrees.nn.head import CRFHead, GraphHead, Head, NodeHead, NoHead
+from neuraltrees.nn.head import CRFHead, GraphHead, Head, LabelsHead, NodeHead, NoHead
 from neuraltrees.nn.plan import Plan
 from neuraltrees.nn.schedule import Body, Schedule
 
 T = TypeVar("T")
-HeadName: TypeAlias = Literal["node", "graph", "crf", "none"]
-HEADS: dict[str, Callable[..., Head]] = {"node": NodeHead, "graph": GraphHead, "crf": CRFHead, "none": NoHead}
+HeadName: TypeAlias = Literal["node", "graph", "crf", "labels", "none"]
+HEADS: dict[str, Callable[..., Head]] = {
+    "node": NodeHead,
+    "graph": GraphHead,
+    "crf": CRFHead,
+    "labels": LabelsHead,
+    "none": NoHead,
+}
 
 
 class Network(nn.Module):
@@ -43,11 +49,13 @@ class Network(nn.Module):
         relations: separate weights for messages of every edge type: root-root, child → parent, parent → child.
         residual: adds its own state before a round to each state after it, wherever both have the same size. Networks
             of many rounds train much better so.
+        layer_norm: layer normalisation of all states after every round.
         runs: train this many independent networks at once; states then have the shape (N, R, F).
         edge_channels: number of features per edge, or `Categories`; None where edges have none.
         head: "node" (a linear layer per node type), "graph" (pooled states and a small MLP), "crf" (exact marginals of
-            labels that depend on their neighbours), "none", or a function of `(in_channels, out_channels, runs)` that
-            makes a `Head`; by default "node", and "none" without a readout.
+            labels that depend on their neighbours), "labels" (as "node", with known labels as inputs), "none", or a
+            function of `(in_channels, out_channels, runs)` that makes a `Head`; by default "node", and "none" without a
+            readout.
         schedule: a subclass of `Schedule`; by default rounds on the H-tree for `NeuralTree`, on the graph for `GNN`.
         merge: compute states of an H-tree that are equal for any weights once per round, in a plan; dropout is then
             shared by them.
@@ -70,6 +78,7 @@ class Network(nn.Module):
         heads: int = 6,
         relations: bool = False,
         residual: bool = False,
+        layer_norm: bool = False,
         runs: int | None = None,
         edge_channels: int | Categories | None = None,
         head: HeadName | Callable[..., Head] | None = None,
@@ -110,6 +119,7 @@ class Network(nn.Module):
             heads=heads,
             relations=relations,
             residual=residual,
+            layer_norm=layer_norm,
             edge_channels=hidden_channels if isinstance(edge_channels, Categories) else edge_channels,
             runs=runs,
             merge=merge,
@@ -146,6 +156,8 @@ class Network(nn.Module):
             edge_attr = self._checked_edges(edge_attr, plan)
         if self.encoder is not None:
             x = self.encoder(x, plan.node_type)
+        if self.head.reads_labels and isinstance(x, Tensor):
+            x = self.head.begin(x, plan.places)
         if self.edge_encoder is not None and edge_attr is not None:
             edge_attr = self.edge_encoder(edge_attr)
         h: Tensor = self.schedule(x, plan.rounds, edge_attr)

@@ -86,7 +86,7 @@ class Predictor:
         plan = self._plan(scaled, known)
         with computing_with(self.threads or threads_for(self.network, plan)):
             answers = self.network(feature_columns(scaled, like), plan, edge_attr=edges)
-        predicted = self.bundle.objective.predict(answers.squeeze(1)).cpu()
+        predicted = self.bundle.objective.predict(answers).mean(1).cpu()
         per_node = self.bundle.objective.level == "node"
         return list(predicted.split_with_sizes([graph.num_nodes if per_node else 1 for graph in scaled]))
 
@@ -112,7 +112,7 @@ class Predictor:
         bundle = self.bundle
         for number, graph in enumerate(listed(graphs)):
             try:
-                check_graph(graph, bundle.given_features, bundle.edge_features, bundle.types)
+                check_graph(graph, bundle.given_features, bundle.given_edge_features, bundle.types)
                 scaled.append(bundle.scaling.apply(graph))
             except InputError as error:
                 raise InputError(f"Graph {number}: {error}") from None

@@ -22,18 +22,20 @@ from neuraltrees.training.runs import Fitted
 from neuraltrees.training.spec import NetworkSpec
 
 TRUSTED = ("torch_geometric.nn.", "neuraltrees.nn.")  # modules whose networks a file may name
+STATISTICS = ("mean", "std", "edge_mean", "edge_std")  # of the scaling
 FORMAT, FIRST_FORMAT = "neuraltrees-bundle-2", "neuraltrees-bundle-1"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bundle:
-    """One trained network: its weights, what it was built from, and how its inputs and outputs read.
+    """One trained network, or several that predict together: weights, what they belong to, and how inputs and outputs
+    read.
 
     Args:
         network: what to build.
         objective: what its answers mean.
         features: what the features of nodes are.
-        weights: its parameters and statistics.
+        weights: its parameters and statistics, the first dimension over networks.
         types: the names of the node types.
         edge_features: what the features of edges are; None where it reads none.
         scaling: how features are scaled first.
@@ -53,31 +55,40 @@ class Bundle:
     facts: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, fitted: Fitted, run: int | None = None) -> Bundle:
-        """The network of one run; by default that of the best validation metric. A run that diverged has none."""
+    def of(cls, fitted: Fitted, run: int | Sequence[int] | None = None) -> Bundle:
+        """The network of one run, by default that of the best validation metric; or those of several runs.
+
+        The prediction of several is the mean of theirs: the mean probabilities, if labels are classes. A run that
+        diverged has no network.
+        """
         if not isinstance(fitted, Fitted):
             raise InputError(f"Expected what fit returned; got {type(fitted).__name__}.")
         task, metric = fitted.task, fitted.task.objective.metric
         run = fitted.best_run if run is None else run
-        if not isinstance(run, int) or not 0 <= run < len(fitted.val):
-            raise InputError(f"Expected a run between 0 and {len(fitted.val) - 1}; got {run!r}.")
-        if int(fitted.best_epoch[run]) == 0:
-            raise DivergedError(
-                f"Expected a run with a finite validation metric; run {run} diverged at once. Lower lr, or set clip, "
-                f"in TrainingSpec."
+        members = list(run) if isinstance(run, Sequence) else [run]
+        if not members or not all(isinstance(each, int) and 0 <= each < len(fitted.val) for each in members):
+            raise InputError(
+                f"Expected a run between 0 and {len(fitted.val) - 1}, or a list of at least one; got {run!r}."
             )
-        facts = {
-            "run": run,
-            f"validation {metric.name}": float(fitted.val[run]),
-            f"test {metric.name}": float(fitted.test[run]),
-            "best epoch": int(fitted.best_epoch[run]),
+        lost = [each for each in members if int(fitted.best_epoch[each]) == 0]
+        if lost:
+            raise DivergedError(
+                f"Expected a run with a finite validation metric; run {lost[0]} diverged at once. Lower lr, or set "
+                f"clip, in TrainingSpec."
+            )
+        columns = {
+            "run": members,
+            f"validation {metric.name}": fitted.val[members].tolist(),
+            f"test {metric.name}": fitted.test[members].tolist(),
+            "best epoch": fitted.best_epoch[members].tolist(),
         }
+        facts = columns if isinstance(run, Sequence) else {name: values[0] for name, values in columns.items()}
         assert task.features is not None
         return cls(
             fitted.spec,
             task.objective,
             task.features,
-            {name: value[run : run + 1].cpu().clone() for name, value in fitted.network.state_dict().items()},
+            {name: value[members].cpu().clone() for name, value in fitted.network.state_dict().items()},
             task.types,
             task.edge_features if fitted.network.reads_edges else None,
             task.scaling,
@@ -94,12 +105,25 @@ class Bundle:
     @property
     def given_features(self) -> Features:
         """What the features of nodes are before they are scaled."""
+        given = self.scaling.given_features
+        if given is not None:
+            return given
         return self.features // 2 if self.scaling.squares and isinstance(self.features, int) else self.features
+
+    @property
+    def given_edge_features(self) -> int | Categories | None:
+        """The same of edges; None where there need not be any."""
+        return None if self.scaling.geometry else self.edge_features
+
+    @property
+    def members(self) -> int:
+        """How many networks predict together."""
+        return len(next(iter(self.weights.values())))
 
     def build(self) -> Network:
         """The network with its weights, ready to predict; torch's own generator stays as it was."""
         with torch.random.fork_rng(devices=[]):
-            network = self.network.build_for(self.features, self.edge_features, self.objective, runs=1)
+            network = self.network.build_for(self.features, self.edge_features, self.objective, self.members)
         network.load_state_dict(self.weights)
         return network.eval()
 
@@ -116,9 +140,10 @@ class Bundle:
             "seed": self.seed,
             "logarithm": self.scaling.logarithm,
             "squares": self.scaling.squares,
+            "geometry": self.scaling.geometry,
             "facts": self.facts,
         }
-        parts = {"mean": self.scaling.mean, "std": self.scaling.std}
+        parts = {name: getattr(self.scaling, name) for name in STATISTICS}
         scale = {name: value for name, value in parts.items() if value is not None}
         weights = {f"weights.{name}": value.contiguous() for name, value in self.weights.items()}
         save_tensors(as_path(path), weights | scale, about)
@@ -153,7 +178,10 @@ class Bundle:
                 tuple(about["types"]),
                 from_description(about["edge_features"]),
                 Scaling(
-                    tuple(about["logarithm"]), tensors.get("mean"), tensors.get("std"), about.get("squares", False)
+                    tuple(about["logarithm"]),
+                    squares=about.get("squares", False),
+                    geometry=about.get("geometry", False),
+                    **{name: tensors[name] for name in STATISTICS if name in tensors},
                 ),
                 about["max_treewidth"],
                 about["seed"],

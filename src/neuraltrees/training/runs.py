@@ -158,6 +158,14 @@ class Fitted:
         assert found is not None
         return found.cpu()
 
+    def mean_predictions(self, groups: Sequence[Sequence[int]], batches: int = 8) -> Tensor:
+        """The mean prediction of each of some groups of runs, such as those of one split.
+
+        Shapes: → :math:`(items, groups, C)`
+        """
+        predicted = self.task.objective.predict(self.answers(batches))
+        return torch.stack([predicted[:, list(group)].mean(1) for group in groups], 1)
+
     def __repr__(self) -> str:
         metric = self.task.objective.metric
         shown = f"{metric.name} {metric.show(float(self.test.nanmean()))}"

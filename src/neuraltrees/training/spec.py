@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ModelName: TypeAlias = Literal["neural-tree", "gnn", "mlp", "none"]
 PAPER_MODELS: tuple[ModelName, ...] = ("neural-tree", "gnn")  # those that the paper compares
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
-HeadName: TypeAlias = Literal["node", "graph", "crf", "none"]
+HeadName: TypeAlias = Literal["node", "graph", "crf", "labels", "none"]
 Pool: TypeAlias = Literal["sum", "mean", "max"]
 Learning: TypeAlias = Literal["pseudo", "marginal", "likelihood"]
 Optimiser: TypeAlias = Literal["adam", "adamw"]
@@ -52,11 +52,14 @@ class NetworkSpec(Spec):
     readout: bool = option(True, "A linear layer per node type after the last round.")
     relations: bool = option(False, "Separate weights for root-root, upward and downward messages.")
     residual: bool = option(False, "Add each state before a round to the one after it; for many rounds.")
+    layer_norm: bool = option(False, "Layer normalisation after every round.")
     merge: bool = option(True, "Compute equal states of an H-tree once; dropout is then shared by them.")
     pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
     edge_features: bool = option(True, "Use the features of edges, where the data has any.")
     schedule: str | None = option(None, "MODULE:NAME of your own schedule, instead of the model's.")
-    head: str | None = option(None, "node, graph, crf, none, or MODULE:NAME of your own, instead of the task's.")
+    head: str | None = option(
+        None, "node, graph, crf, labels, none, or MODULE:NAME of your own, instead of the task's."
+    )
 
     crf_learning: Learning = option("pseudo", "CRF: learn by pseudo-likelihood, or exactly: marginals or likelihood.")
     crf_exact_share: float = option(0.25, "CRF: share of the epochs, the last, that learn exactly.", gt=0, le=1)
@@ -170,6 +173,7 @@ class NetworkSpec(Spec):
             heads=self.heads,
             relations=self.relations and self.model == "neural-tree",
             residual=self.residual,
+            layer_norm=self.layer_norm,
             runs=runs,
             edge_channels=edge_features if self.edge_features and (messages or self.head == "crf") else None,
             head=head,
@@ -202,6 +206,7 @@ class TrainingSpec(Spec):
     optimiser: Optimiser = option("adam", "Adam with L2 regularisation, or AdamW with decoupled weight decay.")
     warmup: int = option(0, "Epochs in which the learning rate rises linearly to its full size.", ge=0)
     cosine: bool = option(False, "Let the learning rate fall to zero along half a cosine.")
+    average: float | None = option(None, "Evaluate and keep averaged weights, of this decay per step.", gt=0, lt=1)
     clip: float | None = option(None, "Largest norm of the gradient of a run; a larger one is scaled down.", gt=0)
 
     def rate(self, done: int) -> float:

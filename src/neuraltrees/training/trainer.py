@@ -15,6 +15,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from neuraltrees.checks import count_threads
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
+from neuraltrees.training.average import WeightAverage
 from neuraltrees.training.batches import GraphBatch, Known, divide, make_batches
 from neuraltrees.training.device import check_device, tf32_products
 from neuraltrees.training.executors import Executor, executor_for
@@ -88,6 +89,7 @@ class Trainer:
         # Dropout of torch in parts of one's own draws from torch's generator, which is then seeded by the step.
         self.draws = own_dropout
         self.optimiser = RunOptimiser(self.network, training, self.device)
+        self.average = None if training.average is None else WeightAverage(self.network, training.average)
         self.weights, self.idle = self._weights()
         self.best = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
         self.observed: Tensor | None = None
@@ -165,6 +167,7 @@ class Trainer:
         state["step"] = self.dropout_masks.step
         state["seconds"] = torch.tensor(self.seconds, dtype=torch.float64)
         state |= {f"network.{name}": value for name, value in self.network.state_dict().items()}
+        state |= {f"average.{name}": value for name, value in self._averages().items()}
         state |= {f"best.{name}": value for name, value in self.best.items()}
         state |= {f"adam.{name}": value for name, value in self.optimiser.state().items()}
         return {name: value.detach().to("cpu", copy=True).contiguous() for name, value in state.items()}
@@ -188,6 +191,8 @@ class Trainer:
         with torch.no_grad():
             for name, value in self.network.state_dict().items():
                 value.copy_(state[f"network.{name}"])
+            for name, value in self._averages().items():
+                value.copy_(state[f"average.{name}"])
             for name, value in self.best.items():
                 value.copy_(state[f"best.{name}"])
             for name, value in self.optimiser.state().items():
@@ -251,6 +256,8 @@ class Trainer:
             if parameter.grad is not None:
                 self.executor.total(parameter.grad)
         self.optimiser.step(self.idle[division][number])
+        if self.average is not None:
+            self.average.update(self.dropout_masks.step)
         self.dropout_masks.go_to(self.dropout_masks.step + 1)
         self.running_loss += losses.detach().sum(0)
 
@@ -268,8 +275,9 @@ class Trainer:
     def _evaluate(self) -> None:
         assert self.observed is not None
         self.observed.zero_()
-        for batch in self.batches:
-            self.observed[batch.items] = self._observed(batch)
+        with nullcontext() if self.average is None else self.average.in_use():
+            for batch in self.batches:
+                self.observed[batch.items] = self._observed(batch)
         self.executor.total(self.observed)
 
     @torch.no_grad()
@@ -300,9 +308,13 @@ class Trainer:
         for old, new in ((self.best_val, val), (self.best_test, test), (self.best_epoch, self.epoch)):
             old.copy_(torch.where(better, new, old))
         self.waited.copy_(torch.where(better, 0, self.waited + 1))
-        for name, value in self.network.state_dict().items():
+        for name, value in (self.network.state_dict() | self._averages()).items():
             of_run = better.view(-1, *[1] * (value.dim() - 1))
             self.best[name].copy_(torch.where(of_run, value, self.best[name]))
+
+    def _averages(self) -> dict[str, Tensor]:
+        """The averaged weights; empty where there are none."""
+        return {} if self.average is None else self.average.values
 
     def _known_labels(self, runs: Sequence[Run]) -> Known:
         """The training labels of every run."""

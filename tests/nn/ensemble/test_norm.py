@@ -1,12 +1,16 @@
-"""Batch norm of R runs: torch's own, run by run, and states that stand for several nodes count as often."""
+"""Norms of R runs: torch's own, run by run; in batch norm, states that stand for several nodes count as often."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 from torch import nn
+from torch_geometric.data import Data
 
-from neuraltrees.nn.ensemble.norm import RunBatchNorm
+from neuraltrees.data import ToHTree
+from neuraltrees.graph import Graph
+from neuraltrees.nn import NeuralTree
+from neuraltrees.nn.ensemble.norm import RunBatchNorm, RunLayerNorm
 
 
 @pytest.mark.parametrize("copies", [None, torch.tensor([1.0, 3.0, 2.0, 1.0, 5.0])])
@@ -53,3 +57,25 @@ def test_a_single_state_has_no_variance() -> None:
     norm = RunBatchNorm(2)
     assert norm(torch.ones(1, 2)).abs().max() == 0
     assert norm.running_var.isfinite().all()
+
+
+def test_layer_norm_is_torchs_run_by_run() -> None:
+    norm = RunLayerNorm(5, runs=3)
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    h = torch.randn(7, 3, 5)
+    for run in range(3):
+        own = nn.LayerNorm(5)
+        with torch.no_grad():
+            own.weight.copy_(norm.weight[run])
+            own.bias.copy_(norm.bias[run])
+        torch.testing.assert_close(norm(h)[:, run], own(h[:, run]))
+
+
+@pytest.mark.parametrize("conv", ["sage", "gin"])
+def test_with_layer_norm_merged_states_are_the_same(conv: str) -> None:
+    data = ToHTree()(Data(x=torch.randn(6, 4), edge_index=Graph([[0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 5]]).edge_index))
+    options = {"num_layers": 3, "conv": conv, "residual": True, "layer_norm": True}
+    merged, plain = (NeuralTree(4, 8, 3, merge=merge, **options).eval() for merge in (True, False))  # type: ignore[arg-type]
+    plain.load_state_dict(merged.state_dict())
+    torch.testing.assert_close(merged(data.x, merged.plan(data)), plain(data.x, plain.plan(data)))

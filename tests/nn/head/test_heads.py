@@ -64,7 +64,7 @@ def test_a_head_of_ones_own() -> None:
 
 
 def test_bad_heads() -> None:
-    expected = "Expected head out of node, graph, none or a Head class; got"
+    expected = "Expected head out of node, graph, crf, labels, none or a Head class; got"
     for head, came in (("tree", "'tree'"), (Doubled(8, 2), "an instance of Doubled"), (3, "3")):
         with pytest.raises(nt.InputError, match=f"{expected} {came}"):
             nt.GNN(3, 8, 2, head=head)

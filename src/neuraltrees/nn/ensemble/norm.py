@@ -1,4 +1,4 @@
-"""Batch normalisation with separate statistics per run, over states with multiplicities."""
+"""Normalisation with separate weights per run."""
 
 from __future__ import annotations
 
@@ -50,3 +50,22 @@ class RunBatchNorm(nn.Module):
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(unbiased, self.momentum)
         return mean, var
+
+
+class RunLayerNorm(nn.Module):
+    r""":math:`h' = γ (h - μ) / \sqrt{σ^2 + 10^{-5}} + β`, with mean and variance over the channels of every state.
+
+    Shapes: h :math:`(N, *, F)` → :math:`(N, *, F)`; copies of merged states change nothing
+    """
+
+    def __init__(self, channels: int, runs: int | None = None) -> None:
+        super().__init__()
+        shape = (channels,) if runs is None else (runs, channels)
+        self.weight, self.bias = nn.Parameter(torch.ones(shape)), nn.Parameter(torch.zeros(shape))
+
+    def reset_parameters(self) -> None:
+        nn.init.ones_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, h: Tensor, copies: Tensor | None = None) -> Tensor:
+        return nn.functional.layer_norm(h, h.shape[-1:]) * self.weight + self.bias

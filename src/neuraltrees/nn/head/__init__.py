@@ -3,12 +3,14 @@
 from neuraltrees.nn.head.crf import CRFHead
 from neuraltrees.nn.head.graph import GraphHead
 from neuraltrees.nn.head.head import Head, NoHead, Places
+from neuraltrees.nn.head.labels import LabelsHead
 from neuraltrees.nn.head.node import NodeHead
 
 __all__ = [
     "CRFHead",
     "GraphHead",
     "Head",
+    "LabelsHead",
     "NoHead",
     "NodeHead",
     "Places",

@@ -67,6 +67,10 @@ class Head(nn.Module):
         """
         return Places.of(data)
 
+    def begin(self, h: Tensor, places: Any) -> Tensor:
+        """The states before the first round, with what known labels add to them; by default nothing."""
+        return h
+
     def forward(self, h: Tensor, places: Any) -> Tensor:
         """Shapes: h :math:`(n, *, F)` → :math:`(n, *, C)` per node, :math:`(G, *, C)` per graph"""
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 from neuraltrees.nn.schedule.features import FeatureLayers
 from neuraltrees.nn.schedule.graph import GraphRounds
-from neuraltrees.nn.schedule.none import NoRounds
+from neuraltrees.nn.schedule.none import HiddenLayer, NoRounds
 from neuraltrees.nn.schedule.rounds import Rounds
 from neuraltrees.nn.schedule.schedule import Body, Schedule
 from neuraltrees.nn.schedule.tree import TreeRounds
@@ -11,6 +11,7 @@ __all__ = [
     "Body",
     "FeatureLayers",
     "GraphRounds",
+    "HiddenLayer",
     "NoRounds",
     "Rounds",
     "Schedule",

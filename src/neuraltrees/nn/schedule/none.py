@@ -41,3 +41,12 @@ class NoRounds(Schedule):
 
     def activation(self, h: Tensor) -> Tensor:
         return h
+
+
+class HiddenLayer(NoRounds):
+    """The states of nodes are their encoded features, after an activation: with an encoder per node type and a head,
+    networks with one hidden layer that see no other node.
+    """
+
+    def activation(self, h: Tensor) -> Tensor:
+        return h.relu()

@@ -14,7 +14,7 @@ from neuraltrees.nn.conv.convolution import Convolution, ConvOptions
 from neuraltrees.nn.conv.external import ExternalConv
 from neuraltrees.nn.ensemble.backend import SparseBackend
 from neuraltrees.nn.ensemble.dropout import Dropout
-from neuraltrees.nn.ensemble.norm import RunBatchNorm
+from neuraltrees.nn.ensemble.norm import RunBatchNorm, RunLayerNorm
 from neuraltrees.nn.ensemble.sparse import Map, SparseMap
 from neuraltrees.nn.schedule.leaves import lift_to_leaves
 from neuraltrees.nn.schedule.schedule import Body, Schedule
@@ -49,8 +49,9 @@ class RoundPlan:
 
 
 class Rounds(Schedule):
-    """:math:`h^{t+1} = \\mathrm{AGG}_t(h^t)`, with batch norm where the convolution asks for it, its activation and
-    dropout between two rounds, and the state before added to the one after in residual rounds.
+    """:math:`h^{t+1} = \\mathrm{AGG}_t(h^t)`, with batch norm where the convolution asks for it or layer norm where the
+    network does, its activation and dropout between two rounds, and the state before added to the one after in residual
+    rounds. Layer norm also follows the last round.
     """
 
     def __init__(self, body: Body) -> None:
@@ -73,8 +74,10 @@ class Rounds(Schedule):
                 f"whose forward takes edge_attr, or leave edge_channels out (in NetworkSpec: edge_features=False)."
             )
         self.residual = [body.residual and i > 0 and before == after for i, (before, after) in enumerate(sizes)]
-        norms = [after for _, after in sizes[:-1]] if self._convs()[0].norm else []
+        norms = [after for _, after in sizes[:-1]] if self._convs()[0].norm and not body.layer_norm else []
         self.norms = nn.ModuleList(RunBatchNorm(width, body.runs) for width in norms)
+        if body.layer_norm:
+            self.norms = nn.ModuleList(RunLayerNorm(after, body.runs) for _, after in sizes)
         self.drops = nn.ModuleList(Dropout(body.dropout) for _ in range(body.num_layers - 1))
 
     def forward(self, x: Tensor | SparseMap, plan: RoundPlan, edges: Tensor | None = None) -> Tensor:
@@ -92,7 +95,8 @@ class Rounds(Schedule):
             if self.residual[i + 1]:
                 own = plan.own[i + 1]
                 h = h + (before if own is None else own(before))
-        return h if plan.pool is None else plan.pool(h)
+        h = h if plan.pool is None else plan.pool(h)
+        return self.norms[-1](h) if self.body.layer_norm else h
 
     def activation(self, h: Tensor) -> Tensor:
         """The activation after a round."""

@@ -28,6 +28,7 @@ class Body:
         heads: attention heads, for convolutions that have them.
         relations: separate weights for messages of every edge type.
         residual: adds its own state before a round to each state after it.
+        layer_norm: layer normalisation after every round, instead of a batch norm where the convolution asks for one.
         edge_channels: size of edge features; None where there are none.
         runs: number of independent runs; None for a single one without the extra dimension.
         merge: compute states of an H-tree that are equal for any weights once.
@@ -42,6 +43,7 @@ class Body:
     heads: int = 1
     relations: bool = False
     residual: bool = False
+    layer_norm: bool = False
     edge_channels: int | None = None
     runs: int | None = None
     merge: bool = True

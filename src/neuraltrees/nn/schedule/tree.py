@@ -80,7 +80,7 @@ class TreeRounds(Rounds):
             edge=None if carried is None else carried.edge,
             num_edge_rows=0 if carried is None else carried.num_edge_rows,
             merge=self.body.merge,
-            keep_all=len(self.norms) > 0,  # their statistics are over all tree nodes
+            keep_all=len(self.norms) > 0 and not self.body.layer_norm,  # their statistics are over all tree nodes
         )
         backend, last = self.backend, self._convs()[-1]
         pools = [unrolled.pool if conv is last and last.pools else None for conv in self._convs()]

@@ -1,0 +1,148 @@
+"""A table and a figure of exact structured answers on the scene graphs of the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from neuraltrees.experiments.gap_page import column
+from neuraltrees.experiments.page import Block, Figure, Heading, Table
+from neuraltrees.experiments.statistics import Difference, mean_std, paired, percent
+from neuraltrees.plots.style import GREEN, GREY, LOOKS, ORANGE, PURPLE, SKY, Look, line, panels, save_both
+from neuraltrees.tuning.store import Record, Results
+
+SHOWN = {
+    "gnn": "GNN",
+    "gnn, labels as inputs": "GNN, labels as inputs",
+    "gnn + head": "GNN + head",
+    "neural-tree": "neural tree",
+    "neural-tree + head": "neural tree + head",
+    "mlp + head": "MLP + head",
+    "extra-trees": "extra-trees",
+}
+MORE_LOOKS = {
+    "GNN, labels as inputs": Look(SKY, "^", ":"),
+    "GNN + head": Look(ORANGE, "v", "-"),
+    "neural tree + head": Look(PURPLE, "P", "-"),
+    "MLP + head": Look(GREEN, "D", "-"),
+    "extra-trees": Look(GREY, "X", ":"),
+}
+PLAIN = ("gnn", "gnn, labels as inputs", "neural-tree")
+HEADS = ("gnn + head", "neural-tree + head", "mlp + head")
+CAPTION = "Test accuracy against the share of the nodes that train"
+
+
+def draw(results: Results, folder: Path) -> list[Block]:
+    """The page of the experiment."""
+    members = results.subject["members"]
+    _draw_figure(results, folder)
+    return [
+        "All methods see the same geometry relative to the room. Networks have the same recipe (residual rounds, layer "
+        "norm, averaged weights) and the same values of dropout and numbers of epochs to choose from, by validation "
+        f"accuracy. An answer is the mean of {members} network{'s' * (members > 1)} per split; beside it, that of one "
+        "network. The head is a conditional random field whose tables are mixed by the geometry of edges; training "
+        "labels are evidence. As inputs, they are read by the network, which learns to find those that are hidden from "
+        "it. Extra-trees see neighbours' features and training labels.",
+        verdict(results),
+        Heading("Test accuracy", 3),
+        accuracy_table(results, "test"),
+        Heading("One network per split", 3),
+        accuracy_table(results, "single_test"),
+        Heading("What the head adds", 3),
+        "Each head against the best method without one, which is chosen by validation accuracy as well.",
+        difference_table(results),
+        Heading("Calibration", 3),
+        "Expected calibration error of the test nodes in %, and their mean log-loss.",
+        calibration_table(results),
+        Figure(CAPTION, "structured-stanford.svg"),
+    ]
+
+
+def finals(results: Results) -> dict[float, dict[str, Record]]:
+    """For every share the record of each method, after its hyper-parameters were chosen."""
+    found: dict[float, dict[str, Record]] = {}
+    for record in results.records:
+        if "dropout" not in record["name"]:
+            found.setdefault(record["name"]["share"], {})[record["name"]["method"]] = record
+    return dict(sorted(found.items()))
+
+
+def best(methods: dict[str, Record], names: tuple[str, ...]) -> str | None:
+    """The method of the best validation accuracy among some."""
+    there = [name for name in names if name in methods]
+    return max(there, key=lambda name: _validation(methods[name]), default=None)
+
+
+def accuracy_table(results: Results, kind: str) -> Table:
+    """Accuracies of all methods."""
+    rows = [
+        [_share(share), *(mean_std(column(methods[name], kind)) if name in methods else "–" for name in SHOWN)]
+        for share, methods in finals(results).items()
+    ]
+    return Table(["training nodes", *SHOWN.values()], rows)
+
+
+def difference_table(results: Results) -> Table:
+    """Paired differences."""
+    rows = []
+    for share, methods in finals(results).items():
+        rival = best(methods, PLAIN)
+        shown = [
+            paired(column(methods[name], "test"), column(methods[rival], "test")) if rival and name in methods else "–"
+            for name in (*HEADS, "extra-trees")
+        ]
+        rows.append([_share(share), SHOWN[rival] if rival else "–", *shown])
+    header = ["training nodes", "best without head", *(SHOWN[name] for name in (*HEADS, "extra-trees"))]
+    return Table(header, rows)
+
+
+def calibration_table(results: Results) -> Table:
+    """Calibration error and log-loss."""
+    rows = []
+    for share, methods in finals(results).items():
+        cells = []
+        for name in SHOWN:
+            if name not in methods:
+                cells.append("–")
+                continue
+            error, loss = (column(methods[name], kind) for kind in ("calibration_error", "log_loss"))
+            cells.append(f"{percent(error):.1f}, {sum(loss) / len(loss):.2f}")
+        rows.append([_share(share), *cells])
+    return Table(["training nodes", *SHOWN.values()], rows)
+
+
+def verdict(results: Results) -> str:
+    """One sentence on whether the head is ahead of the best method without it."""
+    words = []
+    for share, methods in finals(results).items():
+        rival, head = best(methods, PLAIN), best(methods, HEADS)
+        if rival is None or head is None:
+            continue
+        mine, theirs = column(methods[head], "test"), column(methods[rival], "test")
+        difference = Difference.of(mine, theirs)
+        how = {1: "ahead", 0: "not apart", -1: "behind"}[difference.sign()]
+        words.append(
+            f"{_share(share)}: {SHOWN[head]} {percent(mine):.1f}, {SHOWN[rival]} {percent(theirs):.1f}, {how} "
+            f"({difference})"
+        )
+    return f"**The best head against the best network without one**, both by validation: {'; '.join(words)}."
+
+
+def _validation(record: Record) -> float:
+    return percent(column(record, "val"))
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _draw_figure(results: Results, folder: Path) -> None:
+    figure, (axes,) = panels(1, width=6.4, height=4.2)
+    looks, found = LOOKS | MORE_LOOKS, finals(results)
+    for name, title in SHOWN.items():
+        own = {100 * share: methods[name] for share, methods in found.items() if name in methods}
+        if own:
+            line(axes, list(own), [column(record, "test") for record in own.values()], title, looks[title])
+    axes.set_xlabel("training nodes in %")
+    axes.set_ylabel("test accuracy in %")
+    axes.legend()
+    save_both(figure, folder, "structured-stanford")

@@ -1,0 +1,232 @@
+"""Exact structured answers on the scene graphs of the paper: networks with and without the CRF head.
+
+All methods see the same geometry (`SceneGeometry`) and the same splits. Every network has the same recipe and the same
+few values of dropout and numbers of epochs to choose from; the choice is made by validation accuracy over all splits,
+for each method and training share. Then several networks are trained per split, with other seeds, and their answers
+averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neuraltrees.data.splits import random_node_split
+from neuraltrees.data.task import Task
+from neuraltrees.datasets import StanfordSceneGraphs
+from neuraltrees.experiments.cells import Log
+from neuraltrees.experiments.experiment import Experiment, Scale
+from neuraltrees.experiments.extra_trees import extra_trees
+from neuraltrees.experiments.stanford_page import draw
+from neuraltrees.experiments.statistics import percent
+from neuraltrees.objectives import Calibration
+from neuraltrees.training.fitting import fit
+from neuraltrees.training.runs import Run
+from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.tuning.record import machine
+from neuraltrees.tuning.store import Name, Record, Results, in_words, open_store
+
+NAME = "structured-stanford"
+HIDDEN_LAYER = "neuraltrees.nn.schedule:HiddenLayer"
+METHODS: dict[str, dict[str, Any]] = {
+    "gnn": {"model": "gnn"},
+    "gnn, labels as inputs": {"model": "gnn", "head": "labels"},
+    "gnn + head": {"model": "gnn", "head": "crf"},
+    "neural-tree": {"model": "neural-tree"},
+    "neural-tree + head": {"model": "neural-tree", "head": "crf"},
+    "mlp + head": {"model": "gnn", "schedule": HIDDEN_LAYER, "head": "crf"},
+}
+EXTRA_TREES = "extra-trees"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The settings of the experiment.
+
+    Args:
+        shares: of the nodes that train.
+        states: how many labels per node the head keeps in exact inference, for each share: the fewer labels are known,
+            the wider is the graph of the others.
+        splits: number of random splits.
+        members: networks per split, whose answers are averaged; one while hyper-parameters are chosen.
+        dropout, epochs: values to choose from; an epoch is a gradient step over all scenes at once.
+        rounds: of the GNN and the neural tree.
+        hidden: size of the states.
+        rate: learning rate of Adam.
+        prior: precision of the normal prior of all weights: their weight decay times the number of training nodes.
+        average: decay of the averaged weights.
+        trees: number of extra-trees.
+    """
+
+    shares: tuple[float, ...] = (0.7, 0.3, 0.5, 0.1)
+    states: tuple[int, ...] = (8, 6, 8, 4)
+    splits: int = 10
+    members: int = 5
+    dropout: tuple[float, ...] = (0.3, 0.5, 0.7)
+    epochs: tuple[int, ...] = (150, 450)
+    rounds: tuple[int, int] = (3, 4)
+    hidden: int = 64
+    rate: float = 0.006
+    prior: float = 5.0
+    average: float = 0.98
+    trees: int = 500
+
+    def quick(self) -> Protocol:
+        """A small version that takes less than a minute on two cores."""
+        return replace(
+            self,
+            shares=(0.7,),
+            states=(5,),
+            splits=2,
+            members=1,
+            dropout=(0.5,),
+            epochs=(4,),
+            hidden=16,
+            trees=20,
+        )
+
+    def trials(self, share: float) -> Iterator[Name]:
+        """Every network with all hyper-parameters, those that take longest first."""
+        for epochs, method, dropout in product(sorted(self.epochs, reverse=True), METHODS, self.dropout):
+            yield {"method": method, "share": share, "dropout": dropout, "epochs": epochs}
+
+    def finals(self, share: float) -> Iterator[Name]:
+        """Every method."""
+        for method in (EXTRA_TREES, *METHODS):
+            yield {"method": method, "share": share}
+
+    def network(self, name: Name) -> NetworkSpec:
+        """The network of a trial."""
+        values = METHODS[str(name["method"])]
+        tree = values["model"] == "neural-tree"
+        states = dict(zip(self.shares, self.states, strict=True))[float(name["share"] or 0)]
+        return NetworkSpec(
+            conv="sage",
+            hidden=self.hidden,
+            layers=self.rounds[tree],
+            dropout=float(name["dropout"] or 0),
+            residual=True,
+            layer_norm=True,
+            crf_states=states,
+            **values,
+        )
+
+    def training(self, name: Name, nodes: int) -> TrainingSpec:
+        """How that of a trial is trained, on so many nodes."""
+        epochs = int(name["epochs"] or 0)
+        return TrainingSpec(
+            epochs=epochs,
+            lr=self.rate,
+            weight_decay=self.prior / nodes,
+            batches=1,
+            warmup=min(10, epochs // 4),
+            cosine=True,
+            average=self.average,
+            evaluate_every=max(1, epochs // 6),
+            every_class=False,
+        )
+
+
+def measure(scale: Scale, path: Path, log: Log) -> Results:
+    """Runs what is missing in the JSON file, in `scale.workers` processes, and returns all results in it."""
+    protocol = Protocol().quick() if scale.quick else Protocol()
+    epochs = protocol.epochs if scale.epochs is None else (scale.epochs,)
+    protocol = replace(protocol, splits=scale.runs or protocol.splits, epochs=epochs)
+    with open_store(path, NAME, asdict(protocol)) as store, _processes(scale.workers) as pool:
+
+        def run(names: Iterable[Name]) -> None:
+            work: dict[Future[Record], Name] = {}
+            for name in names:
+                if store.get(name) is None:
+                    point = name if "dropout" in name else chosen(store.results, name)
+                    members = 1 if point is name else protocol.members
+                    given = (point, members, protocol, scale.device, scale.data_root)
+                    work[pool.submit(run_method, *given)] = name
+            for done in as_completed(work):
+                record = store.add(work[done], done.result())
+                val, test = (percent([run[part] for run in record["runs"]]) for part in ("val", "test"))
+                log(f"{in_words(work[done])}: validation {val:.1f} %, test {test:.1f} % in {record['seconds']:.0f} s")
+
+        for share in protocol.shares:
+            run(protocol.trials(share))
+            run(protocol.finals(share))
+    return store.results
+
+
+def chosen(results: Results, name: Name) -> Name:
+    """The trial of a method and share that has the best validation accuracy; the name itself where nothing is tuned."""
+    trials = [each for each in results.find(**name) if "dropout" in each["name"]]
+    if not trials:
+        return name
+    found: Name = max(trials, key=lambda trial: percent([run["val"] for run in trial["runs"]]))["name"]
+    return found
+
+
+def _processes(workers: int) -> Executor:
+    if workers == 1:
+        return ThreadPoolExecutor(1)
+    return ProcessPoolExecutor(workers, get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,))
+
+
+@lru_cache(maxsize=1)
+def load(data_root: str | None) -> Task:
+    """The scene graphs with their geometry."""
+    scenes = StanfordSceneGraphs(data_root)
+    return Task(list(scenes), scenes.labels).scaled(geometry=True)
+
+
+def run_method(name: Name, members: int, protocol: Protocol, device: str, data_root: str | None) -> Record:
+    """Trains a method on all splits at one share, so many networks for each, and measures its answers."""
+    task, share = load(data_root), float(name["share"] or 0)
+    splits = [random_node_split(task.num_nodes, share, seed=seed) for seed in range(protocol.splits)]
+    about: dict[str, Any] = {}
+    if name["method"] == EXTRA_TREES:
+        found, seconds = extra_trees(task, splits, protocol.trees)
+    else:
+        runs = [Run(seed + len(splits) * each, split) for seed, split in enumerate(splits) for each in range(members)]
+        training = protocol.training(name, splits[0].counts[0])
+        fitted = fit(task, protocol.network(name), training, runs, device)
+        groups = [range(place, place + members) for place in range(0, len(runs), members)]
+        found, seconds = fitted.mean_predictions(groups, batches=1), fitted.seconds
+        about["point"] = dict(name)
+        about["parameters"] = sum(each.numel() for each in fitted.network.parameters()) // len(runs)
+        about["members"] = [
+            {"val": fitted.val[list(group)].tolist(), "test": fitted.test[list(group)].tolist()} for group in groups
+        ]
+    rows: list[dict[str, Any]] = []
+    for seed, split in enumerate(splits):
+        row = measured(found[:, seed], task.y, {"val": split.val, "test": split.test})
+        row["single_test"] = about["members"][seed]["test"][0] if "members" in about else row["test"]
+        rows.append({"seed": seed, "split": list(split.counts), **row})
+    return {"runs": rows, **about, "seconds": round(seconds, 3), **machine(device)}
+
+
+def measured(probabilities: Tensor, labels: Tensor, parts: Mapping[str, Tensor]) -> dict[str, float]:
+    """Accuracy of every part, and log-loss and calibration error of the last.
+
+    Shapes: probabilities :math:`(n, C)`, labels :math:`(n)`, parts of masks :math:`(n)`
+    """
+    found = {part: _accuracy(probabilities[mask], labels[mask]) for part, mask in parts.items()}
+    last = list(parts.values())[-1]
+    right = probabilities[last].double().gather(1, labels[last].unsqueeze(1)).clamp(min=1e-6)
+    found["log_loss"] = float(-right.log().mean())
+    found["calibration_error"] = Calibration.of(probabilities[last], labels[last]).error
+    return found
+
+
+def _accuracy(probabilities: Tensor, labels: Tensor) -> float:
+    return float((probabilities.argmax(-1) == labels).double().mean())
+
+
+EXPERIMENT = Experiment(
+    NAME, "scene graphs of the paper: networks, the CRF head with and without them, and extra-trees", measure, draw
+)

@@ -1,0 +1,107 @@
+"""Known labels as inputs: a network that reads the labels of some nodes beside the features of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from neuraltrees.errors import InputError
+from neuraltrees.nn.head.crf.lessons import hide
+from neuraltrees.nn.head.head import Places
+from neuraltrees.nn.head.node import NodeHead
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Where states belong, the labels that are shown, and in training those to be found.
+
+    Shapes: known and labels :math:`(n, R)`, -1 elsewhere; scale :math:`(R)`, by which losses are multiplied
+    """
+
+    places: Places
+    known: Tensor | None = None
+    labels: Tensor | None = None
+    scale: Tensor | None = None
+
+
+class LabelsHead(NodeHead):
+    """A `NodeHead` of a network that reads known labels: a vector per label is added to the first state of its node.
+
+    Training hides a random share of the training labels, shows the others, and learns from the hidden ones. This is
+    what a `CRFHead` is to be compared with: there, known labels are evidence.
+
+    Args:
+        in_channels, out_channels, runs: as for `NodeHead`; first states need the size `in_channels` too, as those of
+            encoded features (categories, or features per node type) have.
+        hidden: share of the training labels that a step hides.
+        masks: number of random choices of them; steps take turns.
+    """
+
+    reads_labels = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int | Mapping[str, int],
+        runs: int | None = None,
+        *,
+        hidden: float = 0.5,
+        masks: int = 8,
+    ) -> None:
+        super().__init__(in_channels, out_channels, runs)
+        self.hidden, self.masks = hidden, masks
+        lead = () if runs is None else (runs,)
+        self.shown = nn.Parameter(torch.empty(*lead, len(self.classes) * self.num_classes, in_channels))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        super().reset_parameters()
+        nn.init.normal_(self.shown, std=0.5)
+
+    def plan(self, data: Data, known: Tensor | None = None) -> Shown:
+        return Shown(Places.of(data), None if known is None else self._by_run(known))
+
+    def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> list[Shown]:
+        labels, whole = self._by_run(known), Shown(Places.of(data))
+        found = []
+        for number in range(self.masks):
+            shown = hide(labels.t().contiguous(), self.hidden, number, seeds).t()
+            target = torch.where(shown >= 0, -1, labels)
+            scale = (labels >= 0).sum(0) / (target >= 0).sum(0).clamp(min=1)
+            found.append(replace(whole, known=shown.contiguous(), labels=target, scale=scale))
+        return found
+
+    def begin(self, h: Tensor, places: Any) -> Tensor:
+        if places.known is None:
+            return h
+        if h.shape[-1] != self.in_channels:
+            raise InputError(
+                f"Expected first states of size {self.in_channels} to add vectors of labels to; got {h.shape[-1]}. "
+                f"Give the features of each node type as a mapping, so that they are encoded."
+            )
+        known: Tensor = places.known
+        kinds = places.places.node_type if len(self.classes) > 1 else None
+        index = known.clamp(min=0) + (0 if kinds is None else self.num_classes * kinds.unsqueeze(1))
+        vectors = self.shown if self.runs is not None else self.shown.unsqueeze(0)
+        rows = vectors.shape[1] * torch.arange(len(vectors), device=known.device) + index
+        added = vectors.flatten(0, 1).index_select(0, rows.flatten()).view(*known.shape, -1)
+        added = added * (known >= 0).unsqueeze(-1)
+        return h + (added if self.runs is not None else added.squeeze(1))
+
+    def forward(self, h: Tensor, places: Any) -> Tensor:
+        return super().forward(h, places.places)
+
+    def loss(self, h: Tensor, lesson: Shown) -> Tensor:
+        assert lesson.labels is not None and lesson.scale is not None
+        answers = self(h, lesson).log_softmax(-1)
+        answers = answers if self.runs is not None else answers.unsqueeze(1)
+        found = -answers.gather(2, lesson.labels.clamp(min=0).unsqueeze(2)).squeeze(2)
+        return torch.where(lesson.labels >= 0, found, 0.0) * lesson.scale
+
+    def _by_run(self, known: Tensor) -> Tensor:
+        return (known.unsqueeze(1).expand(-1, self.runs or 1) if known.dim() == 1 else known).long()

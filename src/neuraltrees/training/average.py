@@ -1,0 +1,47 @@
+"""Averaged weights: steadier than the last ones, at no cost but memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+class WeightAverage:
+    r"""The exponential moving average of a network's weights, :math:`a ← β_t a + (1 - β_t) w` after step t = 0, 1, ….
+
+    :math:`β_t = \min(β, (1 + t) / (10 + t))`, so that the first weights are soon forgotten.
+
+    Args:
+        network: whose weights; buffers such as the statistics of batch norm are not averaged.
+        decay: β.
+    """
+
+    def __init__(self, network: nn.Module, decay: float) -> None:
+        self.weights = dict(network.named_parameters())
+        self.decay = decay
+        self.values = {name: value.detach().clone() for name, value in self.weights.items()}
+
+    @torch.no_grad()
+    def update(self, step: Tensor) -> None:
+        """Takes the weights after a step into account; nothing waits for a GPU."""
+        share = 1 - ((1 + step) / (10 + step)).clamp(max=self.decay)
+        for name, value in self.weights.items():
+            self.values[name].lerp_(value, share.to(value.dtype))
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """The network has the averaged weights meanwhile."""
+        own = {name: value.detach().clone() for name, value in self.weights.items()}
+        self._set(self.values)
+        try:
+            yield
+        finally:
+            self._set(own)
+
+    @torch.no_grad()
+    def _set(self, values: dict[str, Tensor]) -> None:
+        for name, value in self.weights.items():
+            value.copy_(values[name])

@@ -1,0 +1,104 @@
+"""structured-stanford: hyper-parameters by validation alone, equal effort for all, a page that says who is ahead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from neuraltrees.data.splits import random_node_split
+from neuraltrees.data.task import Task
+from neuraltrees.datasets import SyntheticScenes
+from neuraltrees.experiments import structured_stanford
+from neuraltrees.experiments.experiment import Scale
+from neuraltrees.experiments.extra_trees import extra_trees
+from neuraltrees.experiments.page import markdown
+from neuraltrees.experiments.stanford_page import draw, verdict
+from neuraltrees.experiments.structured_stanford import EXTRA_TREES, METHODS, Protocol, chosen, measure, measured
+from neuraltrees.tuning.store import Results
+
+TINY = replace(Protocol().quick(), splits=2, members=2, epochs=(2, 3), hidden=4, trees=5)
+
+
+@pytest.fixture
+def scenes(monkeypatch: pytest.MonkeyPatch) -> Task:
+    generated = SyntheticScenes(20, seed=0)
+    task = Task(list(generated), generated.labels).scaled(geometry=True)
+    monkeypatch.setattr(structured_stanford, "load", lambda root: task)
+    monkeypatch.setattr(Protocol, "quick", lambda self: TINY)
+    return task
+
+
+def record(method: str, test: list[float], val: float = 0.5, **point: Any) -> dict[str, Any]:
+    row = {"log_loss": 1.0, "calibration_error": 0.1, "val": val}
+    runs = [{"seed": seed, **row, "test": value, "single_test": value} for seed, value in enumerate(test)]
+    return {"name": {"method": method, "share": 0.7, **point}, "runs": runs, "seconds": 1.0}
+
+
+def test_what_is_missing_is_measured(scenes: Task, tmp_path: Path) -> None:
+    path, told = tmp_path / "x.json", list[str]()
+    results = measure(Scale(quick=True), path, told.append)
+    assert len(told) == 2 * len(METHODS) + len(METHODS) + 1
+    for method in METHODS:
+        final = next(each for each in results.find(method=method) if "dropout" not in each["name"])
+        assert final["point"] == chosen(results, final["name"])
+        assert len(final["runs"]) == 2 and all(len(each["test"]) == 2 for each in final["members"])
+        trial = results.one(**final["point"])
+        first = [each["test"][0] for each in final["members"]]
+        assert first == [each["test"][0] for each in trial["members"]], "the first member is the network of the trial"
+    assert measure(Scale(quick=True), path, lambda line: pytest.fail(line)) == results
+    text = markdown(draw(results, tmp_path))
+    assert "| 70 % |" in text and (tmp_path / "structured-stanford.svg").exists()
+
+
+def test_the_choice_is_by_validation() -> None:
+    better = record("gnn", [0.1, 0.1], 0.6, dropout=0.5, epochs=4)
+    worse = record("gnn", [0.9, 0.9], 0.5, dropout=0.7, epochs=4)
+    results = Results("x", [better, worse])
+    assert chosen(results, {"method": "gnn", "share": 0.7}) == better["name"]
+    assert chosen(results, {"method": EXTRA_TREES, "share": 0.7}) == {"method": EXTRA_TREES, "share": 0.7}
+
+
+def test_all_networks_have_the_same_effort() -> None:
+    trials = list(Protocol().trials())
+    for method in METHODS:
+        for share in Protocol().shares:
+            mine = [each for each in trials if (each["method"], each["share"]) == (method, share)]
+            assert len(mine) == len(Protocol().dropout) * len(Protocol().epochs)
+    assert len({Protocol().training(each, 100) for each in trials}) == len(Protocol().epochs)
+
+
+def test_verdicts() -> None:
+    plain, head = [0.60, 0.61, 0.62], [0.70, 0.72, 0.71]
+    ahead = Results("x", [record("gnn", plain), record("gnn + head", head)])
+    assert "GNN + head 71.0, GNN 61.0, ahead (+10.0" in verdict(ahead)
+    behind = Results("x", [record("gnn", head), record("gnn + head", plain)])
+    assert "behind (-10.0" in verdict(behind)
+    by_validation = Results("x", [*ahead.records, record("neural-tree + head", [0.9] * 3, val=0.1)])
+    assert "GNN + head 71.0" in verdict(by_validation), "the best head is not chosen by its test accuracy"
+
+
+def test_measures() -> None:
+    probabilities = torch.tensor([[0.8, 0.2], [0.4, 0.6], [0.9, 0.1]])
+    labels = torch.tensor([0, 1, 1])
+    found = measured(probabilities, labels, {"val": labels == 0, "test": labels == 1})
+    assert found["val"] == 1 and found["test"] == 0.5
+    assert found["log_loss"] == pytest.approx(-(torch.tensor([0.6, 0.1]).log().mean().item()))
+
+
+def test_extra_trees_read_training_labels_alone() -> None:
+    generated = SyntheticScenes(40, seed=0)
+    task = Task(list(generated), generated.labels).scaled(geometry=True)
+    split = random_node_split(task.num_nodes, seed=0)
+    found, _ = extra_trees(task, [split], trees=20)
+    torch.testing.assert_close(found.sum(-1), torch.ones(task.num_nodes, 1))
+    changed = [graph.clone() for graph in task.graphs]
+    for graph, part in zip(changed, split.per_graph([graph.num_nodes for graph in changed]), strict=True):
+        graph.y = torch.where(part.train, graph.y, 0)
+    again, _ = extra_trees(task.replace(graphs=changed), [split], trees=20)
+    assert torch.equal(found, again)
+    right = found[:, 0].argmax(-1) == task.y
+    assert right[split.test].float().mean() > 0.2
