@@ -39,6 +39,7 @@ from neuraltrees.tuning.record import machine
 from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, open_store
 
 NAME = "structured-scenes"
+LONGER = "head, three times the steps"
 NETWORKS = {"gnn": "gnn", "neural-tree": "neural-tree", "gnn + head": "gnn", "neural-tree + head": "neural-tree"}
 TUNED = {"gnn": (6, 0.002), "neural-tree": (6, 0.005)}  # rounds and learning rate, by `posterior-gap-sage-full`
 TOGETHER = 100  # scenes whose approximate answers are computed together
@@ -89,7 +90,8 @@ class Protocol:
         everywhere = [(n, coupling) for n in self.sizes] + [(size, each) for each in self.couplings]
         places = list(dict.fromkeys([self.middle, *everywhere]))
         found = [(method, *place) for place in places for method in ("gnn", "neural-tree", "head")]
-        return found + [(f"{name} + head", n, coupling) for n in self.joint for name in ("gnn", "neural-tree")]
+        found += [(f"{name} + head", n, coupling) for n in self.joint for name in ("gnn", "neural-tree")]
+        return [*found, (LONGER, *self.middle)] if self.joint else found
 
 
 def measure(scale: Scale, path: Path, log: Log) -> Results:
@@ -139,9 +141,10 @@ def run_method(pool: ScenePool, protocol: Protocol, key: Name, device: str) -> R
     method, scenes = str(key["method"]), int(key["scenes"] or 0)
     runs = [Run(seed, split) for seed, split in enumerate(pool.splits(scenes, protocol.networks))]
     nodes = int(runs[0].split.train.sum())
-    if method == "head":
+    if method in ("head", LONGER):
+        longer = replace(protocol, steps=3 * protocol.steps)
         task = _with_squares(pool, scenes, float(key["coupling"] or 0), protocol)
-        network, training = head_alone(protocol, scenes, nodes)
+        network, training = head_alone(longer if method == LONGER else protocol, scenes, nodes)
     else:
         task = pool.task
         network, training = with_network(protocol, method, scenes)
