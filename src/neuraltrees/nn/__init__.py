@@ -13,6 +13,8 @@ from neuraltrees.nn.head import GraphHead as GraphHead
 from neuraltrees.nn.head import Head as Head
 from neuraltrees.nn.head import NodeHead as NodeHead
 from neuraltrees.nn.head import Places as Places
+from neuraltrees.nn.head import PottsPosterior as PottsPosterior
+from neuraltrees.nn.head import Strengths as Strengths
 from neuraltrees.nn.messages import Messages as Messages
 from neuraltrees.nn.models import GNN as GNN
 from neuraltrees.nn.models import NeuralTree as NeuralTree
