@@ -9,6 +9,7 @@ from neuraltrees.experiments import (
     hyperparameters,
     iterations,
     posterior_gap,
+    structured_citations,
     table1,
     times,
     training_data,
@@ -28,6 +29,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         times.TRAINING,
         times.PREPARING,
         expressivity.EXPERIMENT,
+        structured_citations.EXPERIMENT,
         *posterior_gap.EXPERIMENTS,
     )
 }

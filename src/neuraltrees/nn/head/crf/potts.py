@@ -17,7 +17,6 @@ from neuraltrees.graph import Graph
 from neuraltrees.inference.crf import EdgeTables, Plans, Solver, Structure
 from neuraltrees.inference.crf.checks import check_limits, united
 
-FITTED = 2  # sampled subgraphs that the strengths are learned on
 STEPS = 15  # of L-BFGS
 BOUND = 4.0  # of the strengths of edges
 LEAST = -100.0  # log-probability that stands for zero
@@ -58,6 +57,7 @@ class PottsPosterior:
 
     Attributes:
         strengths: the numbers that `fit` learned; may be set instead.
+        alone: the same without edges, the network's temperature only.
         gain: by how many nats the strengths of edges raised the log-likelihood of the held-out labels.
 
     Shapes: log_probabilities :math:`(n, C)`, known and y :math:`(n)`
@@ -85,6 +85,7 @@ class PottsPosterior:
         self.limits = check_limits(None, max_treewidth, samples, seed, memory_limit)
         self.careful = careful
         self.strengths: Strengths | None = None
+        self.alone: Strengths | None = None
         self.gain: float | None = None
         self._solvers: dict[tuple[int, torch.device], Solver] = {}
 
@@ -126,17 +127,18 @@ class PottsPosterior:
             found = marginals.index_select(0, nodes).gather(1, target)
             return found.clamp(min=torch.finfo(found.dtype).tiny).log().mean()
 
-        plans = case.plans[:FITTED]
+        # Wider subgraphs keep more of the edges and differ less from each other: one is enough to learn from.
+        plans = case.plans[: 2 if self.limits.max_treewidth == 1 else 1]
         alone, without = _maximise(
             lambda free: likelihood((free[0].exp() * case.network).softmax(1)), case.network.new_zeros(1), len(nodes)
         )
         start = torch.cat([alone, alone.new_full((2,), 0.3)])
-        found, reached = _maximise(lambda free: likelihood(case.marginals(*_numbers(free), plans)), start, len(nodes))
+        found, reached = _maximise(lambda free: likelihood(case.marginals(_numbers(free), plans)), start, len(nodes))
         self.gain = len(nodes) * (reached - without)
+        self.alone = Strengths(float(alone[0].exp()))
+        self.strengths = Strengths(*_numbers(found).tolist())
         if self.careful and self.gain <= log(len(nodes)):
-            self.strengths = Strengths(float(alone[0].exp()))
-        else:
-            self.strengths = Strengths(*(float(number) for number in _numbers(found)))
+            self.strengths = self.alone
         return self
 
     @torch.no_grad()
@@ -148,8 +150,9 @@ class PottsPosterior:
         if self.strengths is None:
             raise InputError("Expected strengths; got none. Call fit first, or set strengths=Strengths(…).")
         case = self._case(log_probabilities, known)
-        numbers = (case.network.new_tensor(each) for each in vars(self.strengths).values())
-        return case.marginals(*numbers, case.plans)
+        given = self.strengths
+        numbers = case.network.new_tensor([given.network, given.known, given.edge])
+        return case.marginals(numbers, case.plans)
 
     def _case(self, log_probabilities: Tensor, known: Tensor | None) -> _Case:
         """The input, checked, with the plans of inference."""
@@ -181,7 +184,9 @@ class _Case:
 
     @classmethod
     def of(cls, solver: Solver, network: Tensor, known: Tensor) -> _Case:
-        same = torch.eye(network.shape[1], dtype=network.dtype, device=network.device).view(1, 1, *[network.shape[1]] * 2)
+        same = torch.eye(network.shape[1], dtype=network.dtype, device=network.device).view(
+            1, 1, *[network.shape[1]] * 2
+        )
         tables = EdgeTables(same, solver.structure.index)
         counts = solver.neighbours(torch.zeros_like(network).unsqueeze(0), tables, known).squeeze(0)
         plans = solver.given(known)
@@ -192,7 +197,9 @@ class _Case:
             plans = plans[:1]
         return cls(solver, plans, network, known, counts)
 
-    def marginals(self, network: Tensor, known: Tensor, edge: Tensor, plans: Plans) -> Tensor:
+    def marginals(self, numbers: Tensor, plans: Plans) -> Tensor:
+        """Those of the nodes, mean over the plans. Shapes: numbers :math:`(3)` → :math:`(n, C)`"""
+        network, known, edge = numbers.unbind()
         # Known labels fold into the potentials of their neighbours with the table of all edges; the rest is added here.
         unary = network * self.network + (known - edge) * self.neighbours
         table = edge * torch.eye(unary.shape[1], dtype=unary.dtype, device=unary.device)
@@ -200,10 +207,9 @@ class _Case:
         return self.solver.marginals(unary.unsqueeze(0), tables, self.known, plans).squeeze(0)
 
 
-def _numbers(free: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _numbers(free: Tensor) -> Tensor:
     """The three numbers, a factor above zero and two bounded strengths, by unbounded ones."""
-    known, edge = BOUND * (free[1:] / BOUND).tanh()
-    return free[0].exp(), known, edge
+    return torch.cat([free[:1].exp(), BOUND * (free[1:] / BOUND).tanh()])
 
 
 def _maximise(likelihood: Callable[[Tensor], Tensor], start: Tensor, count: int) -> tuple[Tensor, float]:
@@ -232,7 +238,12 @@ def _maximise(likelihood: Callable[[Tensor], Tensor], start: Tensor, count: int)
 
 def _normalised(values: Any, count: int) -> Tensor:
     """Log-probabilities that sum to one per node, checked; those of impossible labels finite."""
-    if not isinstance(values, Tensor) or not values.is_floating_point() or values.shape[:1] != (count,) or values.dim() != 2:
+    if (
+        not isinstance(values, Tensor)
+        or not values.is_floating_point()
+        or values.shape[:1] != (count,)
+        or values.dim() != 2
+    ):
         came = f"{values.dtype} of shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
         raise InputError(f"Expected log_probabilities as floats of shape ({count}, labels); got {came}.")
     if values.shape[1] < 1:
@@ -240,7 +251,9 @@ def _normalised(values: Any, count: int) -> Tensor:
     wrong = (values.isnan() | (values == torch.inf)).nonzero()
     if len(wrong):
         place = tuple(wrong[0].tolist())
-        raise InputError(f"Expected finite numbers or -inf in log_probabilities; got {float(values[place])} at {place}.")
+        raise InputError(
+            f"Expected finite numbers or -inf in log_probabilities; got {float(values[place])} at {place}."
+        )
     empty = (values == -torch.inf).all(1).nonzero()
     if len(empty):
         raise InputError(f"Expected a possible label for every node; all labels of node {int(empty[0, 0])} have -inf.")
