@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -86,7 +87,7 @@ class Citations:
 
 
 class CitationNet(nn.Module):
-    r"""GCN, :math:`A \,\mathrm{relu}(A X W_1) W_2`, or APPNP, personalised PageRank of :math:`\mathrm{relu}(X W_1) W_2`.
+    r"""GCN, :math:`A \,\mathrm{relu}(A X W_1) W_2`, or APPNP, the PageRank of :math:`\mathrm{relu}(X W_1) W_2`.
 
     Shapes: → :math:`(n, C)`
     """
@@ -121,7 +122,7 @@ def propagate(adjacency: Sparse, h: Tensor, restart: float) -> Tensor:
 def train(
     citations: Citations, split: Split, recipe: Recipe, seed: int, epochs: int, patience: int
 ) -> tuple[Tensor, int]:
-    """Log-probabilities of all nodes at the epoch of the best validation accuracy (of equal ones: loss), and that epoch.
+    """Log-probabilities of all nodes at the epoch of the best validation accuracy, and that epoch; loss breaks ties.
 
     Shapes: → :math:`(n, C)`
     """
@@ -172,7 +173,9 @@ def _rows(row: Tensor, column: Tensor, value: Tensor, shape: tuple[int, ...]) ->
     """A matrix in compressed rows; entries are in order."""
     start = torch.bincount(row, minlength=shape[0]).cumsum(0)
     start = torch.cat([start.new_zeros(1), start])
-    return torch.sparse_csr_tensor(start, column, value, shape, check_invariants=False)
+    with warnings.catch_warnings():  # "CSR support is in beta state", once per process
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.sparse_csr_tensor(start, column, value, shape, check_invariants=False)
 
 
 def _like(matrix: Tensor, value: Tensor) -> Tensor:

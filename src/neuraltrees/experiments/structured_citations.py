@@ -1,8 +1,8 @@
 """Citation networks: GCN and APPNP alone, and corrected by the exact posterior of a Potts model or by its rivals.
 
 All methods have the same information: the graph, the labels of the training nodes, and those of the validation nodes to
-choose epochs and options. Hyper-parameters of the networks were tuned on splits of their own, by validation accuracy; the
-form of the posterior was chosen on the splits of seeds 0 to 9, so that reported seeds start after them.
+choose epochs and options. Hyper-parameters of the networks were tuned on splits of their own, by validation accuracy;
+the form of the posterior was chosen on the splits of seeds 0 to 9, so that reported seeds start after them.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def measure(scale: Scale, path: Path, tell: Log) -> Results:
             store.add(name, record | machine(scale.device), recipe.as_dict())
             tests = {method: each["test"] for method, each in found["methods"].items()}
             tell(
-                f"{number}/{len(listed)} {network} on {data}, {nodes or 'all'}, seed {seed}: {100 * tests['network']:.1f} %, "
-                f"with the posterior {100 * tests['k = 1']:.1f} %, in {seconds:.0f} s"
+                f"{number}/{len(listed)} {network} on {data}, {nodes or 'all'}, seed {seed}: "
+                f"{100 * tests['network']:.1f} %, with the posterior {100 * tests['k = 1']:.1f} %, in {seconds:.0f} s"
             )
     return store.results
 

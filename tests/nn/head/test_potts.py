@@ -172,11 +172,11 @@ def test_bad_input() -> None:
     known = torch.tensor([0, -1, -1, -1, -1, -1])
     held_out = torch.tensor([-1, 1, 2, -1, -1, -1])
     posterior = PottsPosterior(graph)
-    with pytest.raises(InputError, match="Expected strengths; got none. Call fit first"):
+    with pytest.raises(InputError, match=r"Expected strengths; got none\. Call fit first"):
         posterior(own, known)
     with pytest.raises(InputError, match=r"log_probabilities as floats of shape \(6, labels\); got .* shape \(5, 3\)"):
         posterior.fit(own[:5], known, held_out)
-    with pytest.raises(InputError, match="log_probabilities as floats .* got list"):
+    with pytest.raises(InputError, match=r"log_probabilities as floats .* got list"):
         posterior.fit([[0.0]], known, held_out)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"finite numbers or -inf in log_probabilities; got nan at \(2, 1\)"):
         posterior.fit(
@@ -188,7 +188,7 @@ def test_bad_input() -> None:
         posterior.fit(own, torch.where(known == 0, 3, known), held_out)
     with pytest.raises(InputError, match=r"Expected y from 0 to 2, or -1; got -2 at node 1"):
         posterior.fit(own, known, torch.where(held_out == 1, -2, held_out))
-    with pytest.raises(InputError, match="Expected known as integers, .* got torch.bool"):
+    with pytest.raises(InputError, match=r"Expected known as integers, .* got torch\.bool"):
         posterior.fit(own, known >= 0, held_out)
     with pytest.raises(InputError, match="at least one held-out label in y, to learn from; got -1 everywhere"):
         posterior.fit(own, known, torch.full_like(known, -1))

@@ -1,4 +1,4 @@
-"""A network's probabilities corrected by the labels of neighbours: exact marginals of a Potts model on sampled subgraphs."""
+"""A network's probabilities corrected by the labels of neighbours: exact marginals of a Potts model."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ class PottsPosterior:
     .. math:: p(y) \propto \exp\Bigl(a \sum_v \log p_v(y_v) + b_{known} \sum_{u known} [y_u = y_v]
         + b_{edge} \sum_{u, v unknown} [y_u = y_v]\Bigr)
 
-    with sums over edges uv. The answers are exact marginals on sampled subgraphs of the unknown nodes, averaged; all edges
-    to known nodes are kept. `fit` learns the three numbers from held-out labels, in seconds; the network is not trained.
+    with sums over edges uv. The answers are exact marginals on sampled subgraphs of the unknown nodes, averaged; all
+    edges to known nodes are kept. `fit` learns the three numbers from held-out labels; the network is not trained.
 
     Args:
         graph: one graph, a list of them, or PyG's `Data` or `Batch`; nodes of several follow one another.
         max_treewidth: of the sampled subgraphs; 1 for spanning forests, None for all edges where the graph allows it.
         samples: number of sampled subgraphs that are averaged; without a `max_treewidth` there is one.
         seed: of the samples.
-        careful: whether `fit` sets the strengths of edges to zero unless they raise the log-likelihood of the m held-out
-            labels by more than log m (the Bayesian information criterion), which leaves every predicted label as it is.
+        careful: whether `fit` sets the strengths of edges to zero, which leaves every predicted label as it is, unless
+            they raise the log-likelihood of the m held-out labels by more than log m (Bayesian information criterion).
         memory_limit: bytes that tables may take; see `CRF`.
 
     Attributes:
