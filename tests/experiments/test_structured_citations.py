@@ -123,7 +123,7 @@ def test_the_verdict_counts_settings(tmp_path: Path) -> None:
         name = {"data": "Cora", "nodes": nodes, "network": "GCN", "seed": seed}
         return {"name": name, "methods": methods, "learned": {"k = 1": {"network": 1.0, "known": 2.0, "edge": 3.0}}}
 
-    gains = [(20, seed, 0.1 + 0.001 * (seed % 2)) for seed in range(4)]
+    gains: list[tuple[int | None, int, float]] = [(20, seed, 0.1 + 0.001 * (seed % 2)) for seed in range(4)]
     gains += [(None, seed, -0.1 + 0.001 * (seed % 2)) for seed in range(4)]
     records = [record(*each) for each in reversed(gains)]
     page = markdown(EXPERIMENT.show(Results("x", records, {"bounds": [1]}), tmp_path))
