@@ -62,8 +62,9 @@ def draw(results: Results, folder: Path) -> list[Block]:
     return [
         "A `PottsPosterior` on top of a trained network: three numbers (a, b known, b edge) are learned from the 500 "
         "validation labels, and the answers are exact marginals on sampled subgraphs of treewidth k, 8 of them "
-        "averaged. Careful, the default, keeps the strengths of edges only where they raise the log-likelihood of the validation "
-        "labels by more than log 500. k = 4 and loopy BP, which has all edges, use the numbers learned with k = 2. "
+        "averaged. Careful, the default, keeps the strengths of edges only where they raise the log-likelihood of the "
+        "validation labels by more than log 500. k = 4 and loopy BP, which has all edges, use the numbers learned with "
+        "k = 2. "
         "Correct and Smooth (12 choices of options) and label propagation (4, without a network) choose by validation "
         "accuracy. The form of the posterior was chosen on the splits of seeds 0 to 9; those here start at 10. Gains "
         "are in points over the network alone.",
