@@ -118,7 +118,7 @@ def test_the_verdict_counts_settings(tmp_path: Path) -> None:
         def judged(test: float) -> dict[str, float]:
             return {"val": 0.0, "test": test, "calibration_error": 1 - test, "log_loss": 1.0}
 
-        names = ("network", "k = 1", "careful", "loopy", "correct and smooth", "label propagation")
+        names = ("network", "temperature", "k = 1", "careful", "loopy", "correct and smooth", "label propagation")
         methods = {name: judged(0.5 + 0.01 * seed + gain * (name == "k = 1")) for name in names}
         name = {"data": "Cora", "nodes": nodes, "network": "GCN", "seed": seed}
         return {"name": name, "methods": methods, "learned": {"k = 1": {"network": 1.0, "known": 2.0, "edge": 3.0}}}

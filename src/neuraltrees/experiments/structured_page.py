@@ -28,7 +28,8 @@ def draw(results: Results, folder: Path) -> list[Block]:
         gains = [paired(_values(records, method), network) for method in (*bounds, "careful", *RIVALS)]
         rows.append([*setting, str(len(records)), *shown, *gains])
         errors = [
-            _values(records, method, "calibration_error") for method in ("network", *bounds, "correct and smooth")
+            _values(records, method, "calibration_error")
+            for method in ("network", "temperature", *bounds, "correct and smooth")
         ]
         losses = [_values(records, method, "log_loss") for method in ("network", "k = 1")]
         strengths = [
@@ -50,6 +51,7 @@ def draw(results: Results, folder: Path) -> list[Block]:
     ]
     measured = [
         "network alone",
+        "its temperature fitted",
         *bounds,
         "Correct and Smooth",
         "log-loss alone",
@@ -113,12 +115,12 @@ def _verdict(found: dict[tuple[str, str, str], list[Record]]) -> str:
     ]
     errors = [
         fmean(fmean(_values(records, m, "calibration_error")) for records in found.values())
-        for m in ("network", "k = 1")
+        for m in ("network", "k = 1", "temperature")
     ]
     return (
         f"**Verdict:** {'; '.join(parts)}. Against Correct and Smooth the posterior is above on {against.count(1)}, "
         f"level on {against.count(0)} and below on {against.count(-1)}. The mean calibration error falls from "
-        f"{100 * errors[0]:.1f} to {100 * errors[1]:.1f} %."
+        f"{100 * errors[0]:.1f} to {100 * errors[1]:.1f} %, to {100 * errors[2]:.1f} % by the network's temperature alone."
     )
 
 
@@ -145,7 +147,7 @@ def _figure(found: dict[tuple[str, str, str], list[Record]], bounds: list[str], 
     right.set_xlim(left=0)
     for axes in (left, right):
         axes.set_yticks(range(len(labels)), labels if axes is left else [""] * len(labels))
-        axes.invert_yaxis()
+        axes.set_ylim(len(labels) - 0.5, -0.5)
         axes.legend(loc="best", fontsize=8)
     save_both(figure, folder, "structured-citations")
 
