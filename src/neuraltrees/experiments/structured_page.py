@@ -120,7 +120,8 @@ def _verdict(found: dict[tuple[str, str, str], list[Record]]) -> str:
     return (
         f"**Verdict:** {'; '.join(parts)}. Against Correct and Smooth the posterior is above on {against.count(1)}, "
         f"level on {against.count(0)} and below on {against.count(-1)}. The mean calibration error falls from "
-        f"{100 * errors[0]:.1f} to {100 * errors[1]:.1f} %, to {100 * errors[2]:.1f} % by the network's temperature alone."
+        f"{100 * errors[0]:.1f} to {100 * errors[1]:.1f} %; by the network's temperature alone to "
+        f"{100 * errors[2]:.1f} %."
     )
 
 
