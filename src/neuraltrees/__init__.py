@@ -64,7 +64,9 @@ if TYPE_CHECKING:
     from neuraltrees.nn import Head as Head
     from neuraltrees.nn import NeuralTree as NeuralTree
     from neuraltrees.nn import Plan as Plan
+    from neuraltrees.nn import PottsPosterior as PottsPosterior
     from neuraltrees.nn import Schedule as Schedule
+    from neuraltrees.nn import Strengths as Strengths
     from neuraltrees.objectives import Classification as Classification
     from neuraltrees.objectives import Metric as Metric
     from neuraltrees.objectives import MultiLabel as MultiLabel
@@ -106,6 +108,7 @@ _LAZY = {
     "NeuralTree": "neuraltrees.nn",
     "Objective": "neuraltrees.objectives",
     "Plan": "neuraltrees.nn",
+    "PottsPosterior": "neuraltrees.nn",
     "Predictor": "neuraltrees.serving",
     "Regression": "neuraltrees.objectives",
     "Run": "neuraltrees.training",
@@ -114,6 +117,7 @@ _LAZY = {
     "Schedule": "neuraltrees.nn",
     "Split": "neuraltrees.data.splits",
     "StanfordSceneGraphs": "neuraltrees.datasets",
+    "Strengths": "neuraltrees.nn",
     "SyntheticScenes": "neuraltrees.datasets",
     "Task": "neuraltrees.data.task",
     "ToHTree": "neuraltrees.data",

@@ -26,7 +26,7 @@ from neuraltrees.experiments.gap_protocols import FULL
 from neuraltrees.experiments.gap_protocols import Protocol as GapProtocol
 from neuraltrees.experiments.scene_pool import ScenePool, make_pool
 from neuraltrees.experiments.statistics import percent
-from neuraltrees.experiments.structured_page import draw
+from neuraltrees.experiments.structured_scenes_page import draw
 from neuraltrees.inference.crf.approximate import loopy_beliefs, mean_field
 from neuraltrees.movable import moved
 from neuraltrees.nn import CRFHead

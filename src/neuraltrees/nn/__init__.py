@@ -2,7 +2,7 @@
 
 from neuraltrees.nn.conv import Convolution, ConvOptions, GATConv, GCNConv, GINConv, SAGEConv
 from neuraltrees.nn.encoder import Categories, Encoder
-from neuraltrees.nn.head import CRFHead, GraphHead, Head, LabelsHead, NodeHead, Places
+from neuraltrees.nn.head import CRFHead, GraphHead, Head, LabelsHead, NodeHead, Places, PottsPosterior, Strengths
 from neuraltrees.nn.messages import Messages
 from neuraltrees.nn.models import GNN, MLP, NeuralTree
 from neuraltrees.nn.network import Network
@@ -34,7 +34,9 @@ __all__ = [
     "NodeHead",
     "Places",
     "Plan",
+    "PottsPosterior",
     "SAGEConv",
     "Schedule",
+    "Strengths",
     "TreeRounds",
 ]

@@ -1,6 +1,6 @@
 """Heads: how states become answers."""
 
-from neuraltrees.nn.head.crf import CRFHead
+from neuraltrees.nn.head.crf import CRFHead, PottsPosterior, Strengths
 from neuraltrees.nn.head.graph import GraphHead
 from neuraltrees.nn.head.head import Head, NoHead, Places
 from neuraltrees.nn.head.labels import LabelsHead
@@ -14,4 +14,6 @@ __all__ = [
     "NoHead",
     "NodeHead",
     "Places",
+    "PottsPosterior",
+    "Strengths",
 ]

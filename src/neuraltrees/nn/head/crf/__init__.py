@@ -1,3 +1,5 @@
 """Exact structured answers: a conditional random field on top of a network."""
 
 from neuraltrees.nn.head.crf.head import CRFHead as CRFHead
+from neuraltrees.nn.head.crf.potts import PottsPosterior as PottsPosterior
+from neuraltrees.nn.head.crf.potts import Strengths as Strengths
