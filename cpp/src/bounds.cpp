@@ -5,7 +5,7 @@
 
 namespace neuraltrees {
 
-int minor_min_degree(GraphView graph, std::int64_t effort) {
+int minor_min_degree(GraphView graph, Watch watch, std::int64_t effort) {
     const Vertex n = graph.num_nodes();
     if (n == 0) return -1;
     std::vector<std::vector<Vertex>> adj(n), bucket(1);
@@ -19,11 +19,12 @@ int minor_min_degree(GraphView graph, std::int64_t effort) {
     for (Vertex v = 0; v < n; ++v) {
         adj[v].assign(graph.neighbours(v).begin(), graph.neighbours(v).end());
         enlist(v);
+        if (watch.late(16 + graph.degree(v))) return n > 1 ? 1 : 0;
     }
     int bound = 0;
     Vertex left = n;
     std::size_t least = 0;
-    while (left > bound + 1 && effort > 0) {
+    while (left > bound + 1 && effort > 0 && !watch.late(32)) {
         Vertex v = -1;
         for (; least < bucket.size(); ++least) {
             auto& row = bucket[least];
@@ -46,6 +47,7 @@ int minor_min_degree(GraphView graph, std::int64_t effort) {
         for (Vertex u : around) {
             std::int64_t common = 0;
             for (Vertex w : adj[u]) common += stamp[w] == now;
+            watch.check(2 * static_cast<std::int64_t>(adj[u].size()));
             effort -= static_cast<std::int64_t>(adj[u].size());
             if (fewest < 0 || common < fewest) fewest = common, into = u;
         }

@@ -21,10 +21,10 @@ double log_size(SparseElimination& state, std::span<const double> log_states, Ve
 }  // namespace
 
 std::vector<Vertex> weighted_order(GraphView graph, std::span<const double> log_states, WeightedGreedy rule,
-                                   std::uint64_t seed, double give_up) {
+                                   std::uint64_t seed, double give_up, Watch watch) {
     const Vertex n = graph.num_nodes();
     if (log_states.size() != static_cast<std::size_t>(n)) throw InputError("Expected the states of every node.");
-    SparseElimination state(graph);
+    SparseElimination state(graph, watch);
     VertexHeap heap(n, seed);
     auto score = [&](Vertex v) -> std::uint64_t {
         if (state.fill[v] == 0) return 0;

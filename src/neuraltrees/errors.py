@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+BYTES_PER_TREE_NODE = 104  # in the arrays of an H-tree
+
 
 class NeuralTreesError(Exception):
     """Base class of all errors of this library."""
@@ -23,19 +25,38 @@ class InvalidHTreeError(InputError):
     """Not an H-tree of the given graph; the message names the invariant that is violated."""
 
 
-class TreeTooLargeError(NeuralTreesError, MemoryError):
-    """The H-tree would have more nodes than `max_nodes`; raised before its arrays are allocated."""
+class NeuralTreesWarning(UserWarning):
+    """The result is valid, but made in another way than asked for, or very large; the message says how."""
 
-    def __init__(self, limit: int, width: int) -> None:
+
+class TreeTooLargeError(NeuralTreesError, MemoryError):
+    """The H-tree would have more nodes than `max_nodes`; raised before its arrays are allocated.
+
+    Args:
+        limit: `max_nodes`.
+        width: the width of the decomposition.
+        nodes: how many nodes the tree would have, or a lower bound.
+        exact: whether `nodes` is exact. It is if the tree is large because the graph is, not because of its width.
+    """
+
+    def __init__(self, limit: int, width: int, nodes: int | None = None, exact: bool = False) -> None:
         self.limit = limit
         self.width = width
+        self.nodes = limit + 1 if nodes is None else nodes
+        self.exact = exact
+        if exact:
+            needs = f"{self.nodes:,} nodes, about {max(1, self.nodes * BYTES_PER_TREE_NODE >> 30)} GiB"
+            remedy = f"Pass max_nodes={self.nodes} if that fits in memory, or split the graph."
+        else:
+            needs = f"more than {max(self.nodes - 1, limit):,}"
+            remedy = "Bound its treewidth first: sample_bounded_treewidth(graph, k=4); or raise max_nodes."
         super().__init__(
-            f"Expected an H-tree of at most {limit:,} nodes; this graph, decomposed to treewidth {width}, needs more. "
-            f"Bound its treewidth first: sample_bounded_treewidth(graph, k=4); or raise max_nodes."
+            f"Expected an H-tree of at most {limit:,} nodes; this graph, decomposed to treewidth {width}, needs "
+            f"{needs}. {remedy}"
         )
 
-    def __reduce__(self) -> tuple[type[TreeTooLargeError], tuple[int, int]]:
-        return type(self), (self.limit, self.width)
+    def __reduce__(self) -> tuple[type[TreeTooLargeError], tuple[int, int, int, bool]]:
+        return type(self), (self.limit, self.width, self.nodes, self.exact)
 
 
 class ApproximationError(NeuralTreesError, ValueError):

@@ -17,8 +17,8 @@ public:
     using Set = VertexSet<W>;
     using Solver = BlockSearch<W>;
 
-    CoreSearch(GraphView graph, int lower_bound, std::uint64_t seed, Clock& clock)
-        : graph_(graph), bits_(graph), seed_(seed), clock_(clock) {
+    CoreSearch(GraphView graph, int lower_bound, std::uint64_t seed, Watch watch)
+        : graph_(graph), bits_(graph), seed_(seed), watch_(watch) {
         best_.lower_bound = lower_bound;
         best_.width = graph.num_nodes();
     }
@@ -33,24 +33,34 @@ public:
 private:
     static constexpr int warm_up = 16;
 
-    bool done() { return best_.lower_bound >= best_.width || (!best_.order.empty() && clock_.stop()); }
+    bool done() { return best_.lower_bound >= best_.width || watch_.late(); }
 
     void adopt(std::vector<Vertex> order) {
         const int width = width_of_order(graph_, order);
         if (width >= best_.width) return;
         best_.order = std::move(order);
-        best_.width = clock_.width = width;
+        best_.width = width;
+        watch_.at_most(width);
         std::erase_if(pool_, [&](const Set& bag) { return bag.size() > width; });
+    }
+
+    /// False if time ran out.
+    bool offer_pool(Solver& solver) {
+        for (const Set& bag : pool_) {
+            if (watch_.late(solver.offer_cost())) return false;
+            solver.offer(bag);
+        }
+        return true;
     }
 
     /// Raises the lower bound by one, or finds a decomposition that meets it. False if time ran out.
     bool prove() {
         Solver solver(bits_, best_.lower_bound);
-        for (const Set& bag : pool_) solver.offer(bag);
-        switch (solver.explore(clock_)) {
+        if (!offer_pool(solver)) return false;
+        switch (solver.explore(watch_)) {
             case Solver::Answer::yes: adopt(solver.order()); return true;
             case Solver::Answer::no:
-                clock_.lower_bound = std::max(clock_.lower_bound, ++best_.lower_bound);
+                watch_.at_least(++best_.lower_bound);
                 return true;
             case Solver::Answer::unknown: return false;
         }
@@ -62,21 +72,19 @@ private:
     bool descend() {
         Solver solver(bits_, best_.width - 1);
         const int width = best_.width;
-        for (const Set& bag : pool_) solver.offer(bag);
+        if (!offer_pool(solver)) return false;
         for (double slice = 0.01; !solver.solved(); slice *= 1.5) {
-            Clock sampling = clock_.part(slice);
-            while (!solver.solved() && best_.width == width && !sampling.stop()) sample(&solver);
-            clock_.rejoin(sampling);
+            Watch sampling = watch_.part(slice);
+            while (!solver.solved() && best_.width == width && !sampling.late()) sample(&solver);
             if (best_.width < width) return true;
             if (solver.solved()) break;
-            Clock exploring = clock_.part(slice);
+            Watch exploring = watch_.part(slice);
             const auto answer = solver.explore(exploring);
-            clock_.rejoin(exploring);
             if (answer == Solver::Answer::no) {
                 best_.lower_bound = best_.width;
                 return true;
             }
-            if (clock_.stop()) break;
+            if (watch_.late()) break;
         }
         if (!solver.solved()) return false;
         adopt(solver.order());
@@ -96,7 +104,9 @@ private:
                             : draw % 8 == 7 ? Greedy::min_degree()
                                             : Greedy::fill_per_degree(power(draw));
         const std::uint64_t seed = draw == 0 ? seed_ : mix(seed_ + 1, draw);
-        triangulate(greedy_order(graph_, rule, seed, best_.lower_bound));
+        const std::vector<Vertex> greedy = greedy_order(graph_, rule, seed, best_.lower_bound, watch_);
+        if (greedy.empty()) return;
+        triangulate(greedy);
         std::vector<Vertex> order = perfect_order();
         int width = 0;
         for (const Set& bag : cliques_) width = std::max(width, bag.size() - 1);
@@ -114,6 +124,7 @@ private:
         for (Vertex v : order) {
             Set closed = chordal_[v];
             closed.insert(v);
+            watch_.check(static_cast<std::int64_t>(W) * bits_.size());
             bits_.for_each_component(bits_.all - closed, [&](const Set&, const Set& border) {
                 border.for_each([&](Vertex u) {
                     chordal_[u] |= border;
@@ -157,7 +168,7 @@ private:
     GraphView graph_;
     BitGraph<W> bits_;
     std::uint64_t seed_, samples_ = 0;
-    Clock& clock_;
+    Watch watch_;
     SearchResult best_;
     std::unordered_set<Set, typename Set::Hash> pool_;
     std::vector<Set> chordal_, cliques_;

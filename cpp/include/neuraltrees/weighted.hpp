@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "neuraltrees/graph.hpp"
+#include "neuraltrees/watch.hpp"
 
 namespace neuraltrees {
 
@@ -22,6 +23,7 @@ struct WeightedGreedy {
 ///
 /// Returns an empty order once a bag of more than 2^give_up states would be needed.
 std::vector<Vertex> weighted_order(GraphView graph, std::span<const double> log_states, WeightedGreedy rule,
-                                   std::uint64_t seed, double give_up = std::numeric_limits<double>::infinity());
+                                   std::uint64_t seed, double give_up = std::numeric_limits<double>::infinity(),
+                                   Watch watch = {});
 
 }  // namespace neuraltrees

@@ -23,8 +23,8 @@ def decompose(
     restarts: int,
     time_limit: float,
     threads: int,
-    report: Callable[[int, int], object] | None,
-) -> tuple[Int64, Int32, Int32, int]: ...
+    progress: Callable[[int, int], object] | None,
+) -> tuple[Int64, Int32, Int32, int, int]: ...
 def decomposition_from_order(ptr: Int64, adj: Int32, order: Int32) -> tuple[Int64, Int32, Int32]: ...
 def weighted_order(
     ptr: Int64,
@@ -50,6 +50,7 @@ def build_htree(
     max_nodes: int,
     threads: int,
     trusted: bool,
+    announce: Callable[[int], object],
 ) -> tuple[Int64, Int64, Int64, Int64, Int64, Int64, Int64, Int64]: ...
 def htree_violation(
     ptr: Int64,
