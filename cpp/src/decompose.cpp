@@ -42,8 +42,9 @@ void append(TreeDecomposition& out, const TreeDecomposition& part, std::span<con
         out.edges[e] = {first + out.edges[e][0], first + out.edges[e][1]};
 }
 
-constexpr std::int64_t effort = 1000;    // of greedy elimination, per vertex, edge and member of a bag
+constexpr std::int64_t effort = 32;    // of greedy elimination, per vertex, edge and member of a bag
 constexpr double seconds_to_join = 1e-8;  // per vertex and member of a bag
+constexpr double seconds_to_search = 2e-6;  // per vertex: with less time a search finds nothing
 
 /// The narrowest of the greedy runs. Only the first may take shortcuts, and the others are pointless if it did.
 Elimination narrowest_greedy(GraphView graph, const DecomposeOptions& options, int bound, Watch watch) {
@@ -66,7 +67,8 @@ TreeDecomposition decompose_large(GraphView graph, const DecomposeOptions& optio
     watch.at_least(bound);
     TreeDecomposition out;
     std::vector<Vertex> order;
-    if (options.method == Method::junction_tree)
+    const double size = static_cast<double>(graph.num_nodes()) + static_cast<double>(graph.adj.size());
+    if (options.method == Method::junction_tree && watch.left() > 5e-7 * size)
         order = minimal_triangulation_order(
             graph.num_nodes(), [&](Vertex v) { return graph.neighbours(v); }, watch.part(0.6 * watch.left()));
     if (!order.empty()) {
@@ -255,7 +257,7 @@ std::map<std::int64_t, TreeDecomposition> search_pass(GraphView graph, const Com
         const double writing = seconds_to_join * (4.0 * static_cast<double>(greedy.end(open[i]).members) +
                                                   10.0 * static_cast<double>(members.size()));
         const double share = watch.left() / static_cast<double>(open.size() - i) - writing;
-        if (share <= 0) continue;
+        if (share < seconds_to_search * static_cast<double>(members.size())) continue;
         const Graph part = induced_subgraph(graph, members, position, watch);
         const int waiting = i + 1 < open.size() ? greedy.end(open[i + 1]).width : -1;
         const Goal goal = options.method == Method::exact ? Goal::proof : Goal::descent;

@@ -11,9 +11,10 @@ namespace neuraltrees {
 namespace {
 
 constexpr std::uint64_t largest_score = 0x7fffffff;      // a score and its 32-bit tie-break share one 64-bit key
-constexpr std::int64_t free_effort = 2'000'000'000;      // steps that any graph may take; a few seconds
+constexpr std::int64_t free_effort = 1'200'000'000;      // steps that any graph may take: a second or two
 constexpr std::int64_t most_entries = 200'000'000;       // of the lists, without their counts of fill: 800 MB
 constexpr double step_time = 2.5e-9;                     // seconds per step of effort
+constexpr double peel_time = 5e-8;                       // seconds per vertex and end of an edge, bags included
 constexpr double bag_time = 2e-8, vertex_time = 2.5e-7;  // of decomposition_from, per member of a bag and per vertex
 
 /// 0 for a simplicial vertex, 1 for an almost simplicial one within the bound, and above that the greedy score.
@@ -205,11 +206,6 @@ Elimination finished(Elimination out, Vertex n, Shortcut shortcut) {
     return out;
 }
 
-/// Is there time to copy the lists and count their fill, and then to eliminate some vertices?
-bool worth_starting(GraphView graph, const Watch& watch) {
-    const double size = static_cast<double>(graph.num_nodes()) + 2 * static_cast<double>(graph.num_edges());
-    return watch.left() > 8e-8 * size;
-}
 
 }  // namespace
 
@@ -226,9 +222,13 @@ Elimination eliminate_greedily(GraphView graph, Greedy rule, std::uint64_t seed,
         if (limits.shortcuts) peel(graph, progress);
         return rest_in_one_bag();
     };
-    if (!worth_starting(graph, watch)) return peeled();
-    SparseElimination sparse(graph, watch);
+    // Copying the lists and counting their fill leave time to peel.
+    const double peeling = peel_time * (static_cast<double>(n) + static_cast<double>(graph.adj.size()));
+    if (watch.left() < 3 * peeling) return peeled();
+    Watch copying = watch.part(watch.left() - peeling);
+    SparseElimination sparse(graph, copying);
     if (!sparse.ready) return peeled();
+    sparse.follow(watch);
     sparse.effort = 0;
     Step step = run_sparse(sparse, progress, rule, seed);
     bool cheap = step == Step::stop;

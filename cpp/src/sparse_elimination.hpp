@@ -19,18 +19,20 @@ public:
     SparseElimination(GraphView graph, Watch& watch)
         : degree(graph.num_nodes()), fill(graph.num_nodes(), 0), alive(graph.num_nodes(), 1),
           remaining(graph.num_nodes()), entries(2 * graph.num_edges()), adj_(graph.num_nodes()),
-          stamp_(graph.num_nodes(), 0), slot_(graph.num_nodes(), -1), queued_(graph.num_nodes(), 0), watch_(watch) {
+          stamp_(graph.num_nodes(), 0), slot_(graph.num_nodes(), -1), queued_(graph.num_nodes(), 0), watch_(&watch) {
         for (Vertex v = 0; v < graph.num_nodes(); ++v) {
             adj_[v].assign(graph.neighbours(v).begin(), graph.neighbours(v).end());
             degree[v] = graph.degree(v);
-            if (watch_.late(8 + degree[v])) return;
+            if (watch_->late(8 + degree[v])) return;
         }
         for (Vertex v = 0; v < graph.num_nodes(); ++v) {
             fill[v] = count_fill(graph, v);
-            if (watch_.late(8)) return;
+            if (watch_->late(8)) return;
         }
         ready = true;
     }
+
+    void follow(Watch& watch) { watch_ = &watch; }
 
     const std::vector<Vertex>& neighbours(Vertex v) {
         compact(v);
@@ -113,11 +115,11 @@ private:
     std::vector<Vertex> slot_, around_, touched_;
     std::vector<std::int64_t> inside_;
     std::vector<char> queued_;
-    Watch& watch_;
+    Watch* watch_;
 
     void work(std::int64_t steps) {
         effort += steps;
-        watch_.check(steps);
+        watch_->check(steps);
     }
     void compact(Vertex v) {
         if (static_cast<std::int64_t>(adj_[v].size()) == degree[v]) return;
