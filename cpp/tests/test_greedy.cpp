@@ -70,14 +70,14 @@ TEST(almost_simplicial_vertices_go_next_within_the_bound) {
 }
 
 TEST(an_order_that_would_be_too_wide_is_given_up) {
-    CHECK(greedy_order(complete(5), Greedy::min_fill(), 0, 0, 3).empty());
-    CHECK_EQ(greedy_order(complete(5), Greedy::min_fill(), 0, 0, 4).size(), 5);
+    CHECK(greedy_order(complete(5), Greedy::min_fill(), 0, 0, {}, 3).empty());
+    CHECK_EQ(greedy_order(complete(5), Greedy::min_fill(), 0, 0, {}, 4).size(), 5);
     for (int width = 0; width < 12; ++width) {
         const Graph sparse = partial_k_tree(300, 3, 0.7, 4), dense = random_graph(30, 0.3, 4);
         for (const Graph* g : {&sparse, &dense}) {
             const auto plain = greedy_order(*g, Greedy::min_fill(), 0, 0);
             const bool fits = width_of_order(*g, plain) <= width;
-            CHECK_EQ(greedy_order(*g, Greedy::min_fill(), 0, 0, width), fits ? plain : std::vector<Vertex>{});
+            CHECK_EQ(greedy_order(*g, Greedy::min_fill(), 0, 0, {}, width), fits ? plain : std::vector<Vertex>{});
         }
     }
 }

@@ -117,7 +117,7 @@ public:
             const std::size_t before = unions_.size();
             add_union({part, border, border});
             for (std::size_t i = 0; i < before; ++i) {
-                if (watch.late(4 + std::exchange(offered_, 0) * offer_cost())) {
+                if (i == 0 ? watch.late() : watch.late(4 + std::exchange(offered_, 0) * offer_cost())) {
                     --explored_;
                     return solved() ? Answer::yes : Answer::unknown;
                 }

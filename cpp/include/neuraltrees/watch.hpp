@@ -26,7 +26,7 @@ public:
         : report_(std::move(report)), pause_(pause), owner_(std::this_thread::get_id()), next_(Time::now() + pause) {}
 
     void check() {
-        if (report_ && std::this_thread::get_id() == owner_ && Time::now() >= next_) {
+        if (!stopped_ && report_ && std::this_thread::get_id() == owner_ && Time::now() >= next_) {
             if (!report_(lower_bound_, width_)) stopped_ = true;
             next_ = Time::now() + pause_;
         }
@@ -59,6 +59,7 @@ class Watch {
 public:
     /// Nobody waits, and there is no limit.
     Watch() = default;
+    explicit Watch(double seconds) : end_(after(seconds)) {}
     explicit Watch(Caller& caller, double seconds = std::numeric_limits<double>::infinity())
         : caller_(&caller), end_(after(seconds)) {}
 

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from neuraltrees.cli import bench, decompose, demo, htree, infer, predict, reproduce, train, tune
-from neuraltrees.cli.terminal import errors
+from neuraltrees.cli.terminal import errors, warnings_in_one_line
 from neuraltrees.errors import NeuralTreesError
 
 STOPPED = 130
@@ -66,7 +66,8 @@ def main(arguments: list[str] | None = None) -> None:
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # so that --dataset mine:load finds mine.py, as `python -m` would
     try:
-        code = app(arguments, standalone_mode=False)
+        with warnings_in_one_line():
+            code = app(arguments, standalone_mode=False)
     except typer.TyperException as error:
         code = _fail(error.format_message() if hasattr(error, "format_message") else str(error))
     except NeuralTreesError as error:

@@ -43,7 +43,7 @@ def decompose(
       triangulations, recombination of their parts, and enumeration.
 
     All methods can be interrupted (Ctrl-C). A decomposition that was made in a cheaper way than asked for says so in
-    its `note`, and a `NeuralTreesWarning` is issued.
+    its `note`; without a `time_limit`, a `NeuralTreesWarning` says it too.
 
     Args:
         graph: the graph.
@@ -76,7 +76,7 @@ def decompose(
         progress,
     )
     note = _note(method, shortcut, limited=seconds < float("inf"))
-    if note is not None:
+    if note is not None and time_limit is None:
         warnings.warn(note, NeuralTreesWarning, stacklevel=2)
     return TreeDecomposition._from_arrays(graph.num_nodes, bag_ptr, bag_nodes, edges, lower_bound, graph, note)
 

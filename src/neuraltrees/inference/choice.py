@@ -45,6 +45,8 @@ def choose_decomposition(
         return decompose(graph, method, seed=seed, threads=1)
     bits = np.log2(np.asarray(cardinalities, dtype=np.float64))
     best = decompose(graph, seed=seed, restarts=1, threads=1)
+    if graph.num_edges == 0:  # every node is a bag, whatever the order
+        return best
     least = num_states(best, bits)
     for run, (rule, next_seed) in enumerate(_attempts(seed)):
         cost = ENTRIES_A_RUN * (graph.num_nodes + graph.num_edges)
