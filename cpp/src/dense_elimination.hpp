@@ -26,6 +26,7 @@ public:
         rows.assign(words * names.size(), 0);
         for (std::size_t i = 0; i < names.size(); ++i)
             for (Vertex u : sparse.neighbours(names[i])) set_bit(row(i), number[u]);
+        if (!sparse.counted) count_fill();
     }
 
     std::span<std::uint64_t> row(std::size_t i) { return {rows.data() + words * i, words}; }
@@ -99,6 +100,18 @@ public:
 private:
     Watch* watch_ = nullptr;
 
+    void count_fill() {
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const auto around = row(i);
+            std::int64_t missing = 0;
+            for_each_bit(around, [&](Vertex a) {
+                const auto r = row(a);
+                for (std::size_t w = 0; w < words; ++w) missing += std::popcount(around[w] & ~r[w]);
+            });
+            fill[i] = (missing - degree[i]) / 2;  // every neighbour misses itself
+            watch_->check(degree[i] * static_cast<std::int64_t>(words));
+        }
+    }
     void work(std::size_t steps) {
         effort += static_cast<std::int64_t>(steps);
         watch_->check(static_cast<std::int64_t>(steps));

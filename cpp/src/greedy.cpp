@@ -225,13 +225,18 @@ Elimination eliminate_greedily(GraphView graph, Greedy rule, std::uint64_t seed,
     // Copying the lists and counting their fill leave time to peel.
     const double peeling = peel_time * (static_cast<double>(n) + static_cast<double>(graph.adj.size()));
     if (watch.left() < 3 * peeling) return peeled();
-    Watch copying = watch.part(watch.left() - peeling);
+    Watch copying = watch.part(watch.left() - peeling), counting = watch.part(0.5 * watch.left());
     SparseElimination sparse(graph, copying);
-    if (!sparse.ready) return peeled();
+    if (!sparse.copied) return peeled();
+    sparse.follow(counting);
+    if (!dense_enough(sparse)) sparse.count_fill(graph);
     sparse.follow(watch);
-    sparse.effort = 0;
-    Step step = run_sparse(sparse, progress, rule, seed);
-    bool cheap = step == Step::stop;
+    Step step = Step::take;
+    bool cheap = false;
+    if (!dense_enough(sparse)) {
+        if (sparse.counted) step = run_sparse(sparse, progress, rule, seed);
+        cheap = !sparse.counted || step == Step::stop;
+    }
     if (cheap && limits.shortcuts) step = go_on_sparse(sparse, progress, seed);
     if (step == Step::take && sparse.remaining > 0 && dense_enough(sparse)) {
         DenseElimination dense(sparse, watch);
@@ -258,14 +263,15 @@ Reduction reduce_safely(GraphView graph, int lower_bound, Watch watch) {
     Progress progress(graph, lower_bound, true, watch, {std::numeric_limits<int>::max(), 0, false});
     DenseElimination dense;
     Reduction out;
-    if (!sparse.ready) {
+    if (sparse.copied && !dense_enough(sparse)) sparse.count_fill(graph);
+    if (!sparse.copied || (!sparse.counted && !dense_enough(sparse))) {
         out.lower_bound = lower_bound;
         out.core = {{graph.ptr.begin(), graph.ptr.end()}, {graph.adj.begin(), graph.adj.end()}};
         out.core_nodes.resize(graph.num_nodes());
         std::iota(out.core_nodes.begin(), out.core_nodes.end(), 0);
         return out;
     }
-    const Step step = run_sparse(sparse, progress, Greedy::min_fill(), 0);
+    const Step step = sparse.counted ? run_sparse(sparse, progress, Greedy::min_fill(), 0) : Step::take;
     const bool ended_dense = step == Step::take && sparse.remaining > 0 && dense_enough(sparse);
     if (ended_dense) {
         dense = DenseElimination(sparse, watch);

@@ -15,7 +15,7 @@ namespace neuraltrees {
 /// a star or a wheel costs linear time.
 class SparseElimination {
 public:
-    /// Stops early, with `ready` false, if the watch is late before all fill is counted.
+    /// The lists alone, for as long as the watch is not late; `copied` says whether there are all.
     SparseElimination(GraphView graph, Watch& watch)
         : degree(graph.num_nodes()), fill(graph.num_nodes(), 0), alive(graph.num_nodes(), 1),
           remaining(graph.num_nodes()), entries(2 * graph.num_edges()), adj_(graph.num_nodes()),
@@ -25,11 +25,17 @@ public:
             degree[v] = graph.degree(v);
             if (watch_->late(8 + degree[v])) return;
         }
+        copied = true;
+    }
+
+    /// Counts the fill of all vertices, before any is eliminated, unless the watch is late.
+    void count_fill(GraphView graph) {
         for (Vertex v = 0; v < graph.num_nodes(); ++v) {
             fill[v] = count_fill(graph, v);
             if (watch_->late(8)) return;
         }
-        ready = true;
+        effort = 0;
+        counted = true;
     }
 
     void follow(Watch& watch) { watch_ = &watch; }
@@ -106,7 +112,7 @@ public:
     Vertex remaining;
     std::int64_t entries;
     std::int64_t effort = 0;  // list entries that were read
-    bool ready = false;
+    bool copied = false, counted = false;
 
 private:
     std::vector<std::vector<Vertex>> adj_;

@@ -25,6 +25,7 @@ std::vector<Vertex> weighted_order(GraphView graph, std::span<const double> log_
     const Vertex n = graph.num_nodes();
     if (log_states.size() != static_cast<std::size_t>(n)) throw InputError("Expected the states of every node.");
     SparseElimination state(graph, watch);
+    state.count_fill(graph);
     VertexHeap heap(n, seed);
     auto score = [&](Vertex v) -> std::uint64_t {
         if (state.fill[v] == 0) return 0;

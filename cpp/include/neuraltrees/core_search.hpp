@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <unordered_set>
 
 #include "neuraltrees/blocks.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/greedy.hpp"
+#include "neuraltrees/order_search.hpp"
 #include "neuraltrees/search.hpp"
 
 namespace neuraltrees {
@@ -18,20 +20,20 @@ public:
     using Solver = BlockSearch<W>;
 
     CoreSearch(GraphView graph, int lower_bound, std::uint64_t seed, Watch watch)
-        : graph_(graph), bits_(graph), seed_(seed), watch_(watch) {
+        : graph_(graph), bits_(graph), seed_(seed), watch_(watch), orders_(graph, seed) {
         best_.lower_bound = lower_bound;
         best_.width = graph.num_nodes();
     }
 
     SearchResult run(Goal goal) {
-        for (int i = 0; i < warm_up && !done(); ++i) sample(nullptr);
+        for (std::uint64_t i = 0; i < warm_up && !done(); ++i) sample(nullptr);
         while (!done())
             if (goal == Goal::proof ? !prove() : !descend()) break;
         return std::move(best_);
     }
 
 private:
-    static constexpr int warm_up = 16;
+    static constexpr std::uint64_t warm_up = 16;
 
     bool done() { return best_.lower_bound >= best_.width || watch_.late(); }
 
@@ -67,7 +69,7 @@ private:
         return false;
     }
 
-    /// Looks for a decomposition narrower than the best, alternating between sampling and enumeration. False if time
+    /// Looks for a decomposition narrower than the best, in turns by sampling, annealing and enumeration. False if time
     /// ran out.
     bool descend() {
         Solver solver(bits_, best_.width - 1);
@@ -77,6 +79,8 @@ private:
             Watch sampling = watch_.part(slice);
             while (!solver.solved() && best_.width == width && !sampling.late()) sample(&solver);
             if (best_.width < width) return true;
+            if (solver.solved()) break;
+            if (anneal(solver, watch_.part(slice))) return true;
             if (solver.solved()) break;
             Watch exploring = watch_.part(slice);
             const auto answer = solver.explore(exploring);
@@ -91,22 +95,40 @@ private:
         return true;
     }
 
+    /// True if an order narrower than the best was found; else the bags of the last one join the pool.
+    bool anneal(Solver& solver, Watch watch) {
+        if (!orders_.started() || orders_.width() > best_.width) orders_.start(best_.order);
+        const int before = best_.width;
+        if (orders_.reach(before - 1, watch)) adopt(orders_.order());
+        collect(orders_.order(), &solver);
+        return best_.width < before;
+    }
+
     /// A power from 0 to 2 for fill_per_degree; 1 is drawn most often.
     static double power(std::uint64_t draw) {
         constexpr double powers[] = {1, 0, 1, 0.5, 1.5, 1, 2, 0.75, 1.25};
         return powers[draw % std::size(powers)];
     }
 
-    /// One random greedy order, made a minimal triangulation, whose maximal cliques join the pool.
+    /// One random greedy order; every other one by the rule that was best so far.
     void sample(Solver* solver) {
         const std::uint64_t draw = samples_++;
-        const Greedy rule = draw == 0       ? Greedy::min_fill()
-                            : draw % 8 == 7 ? Greedy::min_degree()
-                                            : Greedy::fill_per_degree(power(draw));
+        Greedy rule = draw == 0       ? Greedy::min_fill()
+                      : draw % 8 == 7 ? Greedy::min_degree()
+                                      : Greedy::fill_per_degree(power(draw));
+        if (draw > warm_up && draw % 2 == 0) rule = favourite_;
         const std::uint64_t seed = draw == 0 ? seed_ : mix(seed_ + 1, draw);
         const std::vector<Vertex> greedy = greedy_order(graph_, rule, seed, best_.lower_bound, watch_);
         if (greedy.empty()) return;
-        triangulate(greedy);
+        const int width = collect(greedy, solver);
+        if (width > narrowest_) return;
+        narrowest_ = width;
+        favourite_ = rule;
+    }
+
+    /// Makes the order a minimal triangulation, whose maximal cliques join the pool; returns its width.
+    int collect(const std::vector<Vertex>& given, Solver* solver) {
+        triangulate(given);
         std::vector<Vertex> order = perfect_order();
         int width = 0;
         for (const Set& bag : cliques_) width = std::max(width, bag.size() - 1);
@@ -115,6 +137,7 @@ private:
             if (bag.size() > best_.width || !pool_.insert(bag).second) continue;
             if (solver) solver->offer(bag);
         }
+        return width;
     }
 
     /// LB-Triang (Berry et al. 2006): a minimal triangulation, whose fill is part of the fill of the order. Each
@@ -168,10 +191,13 @@ private:
     GraphView graph_;
     BitGraph<W> bits_;
     std::uint64_t seed_, samples_ = 0;
+    Greedy favourite_;  // the rule of the narrowest sample
+    int narrowest_ = std::numeric_limits<int>::max();
     Watch watch_;
     SearchResult best_;
     std::unordered_set<Set, typename Set::Hash> pool_;
     std::vector<Set> chordal_, cliques_;
+    OrderSearch<W> orders_;
 };
 
 }  // namespace neuraltrees
