@@ -37,7 +37,7 @@ import signal, sys, torch, neuraltrees.htree
 from neuraltrees.cli import main
 signal.signal(signal.SIGINT, signal.default_int_handler)
 print("ready", flush=True)
-main(sys.argv[1:])
+main()
 """
 
 

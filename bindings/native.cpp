@@ -75,7 +75,8 @@ nt::Method method_of(const std::string& name) {
     return methods.at(name);
 }
 
-/// Runs work(watch) without the interpreter lock; signals (Ctrl-C), and errors of `report`, end it with their exception.
+/// Runs work(watch) without the interpreter lock; signals (Ctrl-C), and errors of `report`, end it with their
+/// exception.
 template <typename Work>
 auto run(Work&& work, double seconds = std::numeric_limits<double>::infinity(), nt::Report report = {}) {
     nt::Caller caller([&report](int lower_bound, int width) {
@@ -116,17 +117,16 @@ void bind_graphs(nb::module_& m) {
     m.def(
         "graph_from_edges",
         [](const In<std::int64_t>& source, const In<std::int64_t>& target, std::int64_t num_nodes) {
-            return give(run([&](nt::Watch watch) {
-                return nt::graph_from_edges(view(source), view(target), num_nodes, watch);
-            }));
+            return give(run(
+                [&](nt::Watch watch) { return nt::graph_from_edges(view(source), view(target), num_nodes, watch); }));
         },
         "source"_a.noconvert(), "target"_a.noconvert(), "num_nodes"_a);
 
     m.def(
         "moral_graph",
         [](const In<std::int64_t>& source, const In<std::int64_t>& target, std::int64_t num_nodes) {
-            return give(run(
-                [&](nt::Watch watch) { return nt::moral_graph(view(source), view(target), num_nodes, watch); }));
+            return give(
+                run([&](nt::Watch watch) { return nt::moral_graph(view(source), view(target), num_nodes, watch); }));
         },
         "source"_a.noconvert(), "target"_a.noconvert(), "num_nodes"_a);
 
@@ -261,7 +261,8 @@ void bind_htrees(nb::module_& m) {
                                   give(std::move(tree.bag_nodes)), give(std::move(tree.component)));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
-        "edges"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "max_nodes"_a, "threads"_a, "trusted"_a, "announce"_a);
+        "edges"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "max_nodes"_a, "threads"_a, "trusted"_a,
+        "announce"_a);
 
     m.def(
         "htree_violation",

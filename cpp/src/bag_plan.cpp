@@ -164,7 +164,8 @@ const BagPlan* BagPlanner::plan(const Graph& root) {
         if (watch_.late()) throw OutOfTime{};
         const TreeDecomposition td = decompose(next.graph, options_, watch_);
         const Vertex n = next.graph.view().num_nodes();
-        if (td.view().bag(0).size() == static_cast<std::size_t>(n))  // too dense to take it apart
+        // Too dense to take apart: every further level would take as long, if it got any smaller at all.
+        if (td.shortcut != Shortcut::none && (!watch_.limited() || td.view().num_bags() == 1))
             throw TreeTooLargeError(max_nodes_, width, found_);
         found_ -= n;  // its leaves are those of its children
         position.assign(n, -1);

@@ -42,8 +42,8 @@ void append(TreeDecomposition& out, const TreeDecomposition& part, std::span<con
         out.edges[e] = {first + out.edges[e][0], first + out.edges[e][1]};
 }
 
-constexpr std::int64_t effort = 32;    // of greedy elimination, per vertex, edge and member of a bag
-constexpr double seconds_to_join = 1e-8;  // per vertex and member of a bag
+constexpr std::int64_t effort = 32;         // of greedy elimination, per vertex, edge and member of a bag
+constexpr double seconds_to_join = 1e-8;    // per vertex and member of a bag
 constexpr double seconds_to_search = 2e-6;  // per vertex: with less time a search finds nothing
 
 /// The narrowest of the greedy runs. Only the first may take shortcuts, and the others are pointless if it did.
@@ -233,10 +233,10 @@ private:
     const DecomposeOptions& options_;
     std::int64_t size_;  // components in a chunk
     std::vector<Chunk> chunks_;
-    std::vector<Vertex> local_;        // the number of every vertex in its component
-    std::atomic<std::int64_t> open_;   // vertices of components that are not decomposed yet
-    std::atomic<int> width_{-1};       // of those that are
-    double half_;                      // of the time
+    std::vector<Vertex> local_;       // the number of every vertex in its component
+    std::atomic<std::int64_t> open_;  // vertices of components that are not decomposed yet
+    std::atomic<int> width_{-1};      // of those that are
+    double half_;                     // of the time
 };
 
 /// Searches the components that are not proven optimal, widest first; each gets an equal share of the time that is

@@ -200,7 +200,8 @@ std::optional<std::string> first_violation(GraphView graph, DecompositionView td
     for (Vertex b : forest.top_down) {
         const Vertex p = forest.parent[b];
         depth[b] = p < 0 ? 0 : depth[p] + 1;
-        watch.check(1 + static_cast<std::int64_t>(td.bag(b).size()) + (p < 0 ? 0 : static_cast<std::int64_t>(td.bag(p).size())));
+        watch.check(1 + static_cast<std::int64_t>(td.bag(b).size()) +
+                    (p < 0 ? 0 : static_cast<std::int64_t>(td.bag(p).size())));
         const auto above = p < 0 ? std::span<const Vertex>{} : td.bag(p);
         auto it = above.begin();
         for (Vertex v : td.bag(b)) {

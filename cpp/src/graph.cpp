@@ -129,8 +129,7 @@ Components connected_components(GraphView graph, Watch watch) {
     return out;
 }
 
-Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position,
-                       Watch watch) {
+Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position, Watch watch) {
     for (std::size_t i = 0; i < nodes.size(); ++i) position[nodes[i]] = static_cast<Vertex>(i);
     Graph out;
     out.ptr.reserve(nodes.size() + 1);

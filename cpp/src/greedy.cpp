@@ -206,7 +206,6 @@ Elimination finished(Elimination out, Vertex n, Shortcut shortcut) {
     return out;
 }
 
-
 }  // namespace
 
 Elimination eliminate_greedily(GraphView graph, Greedy rule, std::uint64_t seed, int lower_bound, Watch watch,

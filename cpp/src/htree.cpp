@@ -71,8 +71,8 @@ struct Place {
 class Stamper {
 public:
     Stamper(HTree& tree, std::int64_t root_edges, std::int64_t children, Watch watch)
-        : watch_(watch), parent_(tree.parent.data.get()), level_(tree.level.data.get()),
-          kappa_(tree.kappa.data.get()), component_(tree.component.data.get()), bag_ptr_(tree.bag_ptr.data.get()),
+        : watch_(watch), parent_(tree.parent.data.get()), level_(tree.level.data.get()), kappa_(tree.kappa.data.get()),
+          component_(tree.component.data.get()), bag_ptr_(tree.bag_ptr.data.get()),
           bag_nodes_(tree.bag_nodes.data.get()) {
         const std::int64_t edges = root_edges + 2 * children;
         up_source_ = tree.edge_index.data.get() + root_edges;
@@ -185,8 +185,8 @@ void plan_roots(GraphView graph, DecompositionView td, const HTreeOptions& optio
     if (total > options.max_nodes) throw TreeTooLargeError(options.max_nodes, td.width(), total, true);
 }
 
-/// Throws if the tree would have far more nodes than allowed, as a sample of the root bags shows; each bag is drawn with
-/// a probability proportional to its size. Only for decompositions with bags that take long to plan.
+/// Throws if the tree would have far more nodes than allowed, as a sample of the root bags shows; each bag is drawn
+/// with a probability proportional to its size. Only for decompositions with bags that take long to plan.
 void refuse_early(GraphView graph, DecompositionView td, const HTreeOptions& options, const DecomposeOptions& nested,
                   Watch watch) {
     constexpr std::uint64_t draws = 64;
@@ -209,7 +209,8 @@ void refuse_early(GraphView graph, DecompositionView td, const HTreeOptions& opt
     }
     const double nodes = per_member / drawn * static_cast<double>(entries);
     if (drawn >= 4 && nodes > safety * static_cast<double>(options.max_nodes))
-        throw TreeTooLargeError(options.max_nodes, td.width(), static_cast<std::int64_t>(std::min(nodes / safety, 1e18)));
+        throw TreeTooLargeError(options.max_nodes, td.width(),
+                                static_cast<std::int64_t>(std::min(nodes / safety, 1e18)));
 }
 
 /// How many nodes the tree has, and how many entries their bags have together.
@@ -274,18 +275,24 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
     tree.edge_index = Buffer(2 * edges);
     tree.edge_type = Buffer(edges);
     tree.bag_ptr[total.nodes] = total.entries;
-    parallel_chunks(root_edges / 2, 16 * roots_per_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
-        for (std::int64_t i = begin; i < end; ++i) {
-            const std::int64_t a = places[td.edges[i][0]].root, b = places[td.edges[i][1]].root, e = 2 * i;
-            tree.edge_index[e] = tree.edge_index[edges + e + 1] = a;
-            tree.edge_index[e + 1] = tree.edge_index[edges + e] = b;
-            tree.edge_type[e] = tree.edge_type[e + 1] = 0;
-        }
-    }, watch);
-    parallel_chunks(roots, roots_per_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
-        Stamper stamper(tree, root_edges, children, watch);
-        for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r));
-    }, watch);
+    parallel_chunks(
+        root_edges / 2, 16 * roots_per_chunk, threads,
+        [&](std::int64_t begin, std::int64_t end, int) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t a = places[td.edges[i][0]].root, b = places[td.edges[i][1]].root, e = 2 * i;
+                tree.edge_index[e] = tree.edge_index[edges + e + 1] = a;
+                tree.edge_index[e + 1] = tree.edge_index[edges + e] = b;
+                tree.edge_type[e] = tree.edge_type[e + 1] = 0;
+            }
+        },
+        watch);
+    parallel_chunks(
+        roots, roots_per_chunk, threads,
+        [&](std::int64_t begin, std::int64_t end, int) {
+            Stamper stamper(tree, root_edges, children, watch);
+            for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r));
+        },
+        watch);
     for (auto& planner : planners) BagPlanner::give_back(std::move(planner));
     return tree;
 }

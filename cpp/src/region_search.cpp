@@ -27,7 +27,8 @@ public:
             if (!order.empty()) consider(std::move(order));
             if (greedy.late()) break;
         }
-        for (std::uint64_t round = 0; !best_.order.empty() && best_.width > best_.lower_bound && !watch_.late(); ++round)
+        for (std::uint64_t round = 0; !best_.order.empty() && best_.width > best_.lower_bound && !watch_.late();
+             ++round)
             if (!improve(mix(seed_, round))) break;
         return std::move(best_);
     }

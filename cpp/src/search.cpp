@@ -33,8 +33,7 @@ SearchResult search(GraphView graph, Goal goal, std::uint64_t seed, Watch watch)
         const auto members = parts.members(by_size[i]);
         const Graph part = induced_subgraph(reduction.core, members, position, watch);
         open -= static_cast<std::int64_t>(members.size());
-        const Watch share =
-            watch.part(watch.left() / static_cast<double>(by_size.size() - i)).inside(out.width, open);
+        const Watch share = watch.part(watch.left() / static_cast<double>(by_size.size() - i)).inside(out.width, open);
         const SearchResult found = part.view().num_nodes() <= max_core
                                        ? search_core(part, out.lower_bound, goal, seed, share)
                                        : search_regions(part, out.lower_bound, seed, share);

@@ -35,7 +35,8 @@ class TreeTooLargeError(NeuralTreesError, MemoryError):
     Args:
         limit: `max_nodes`.
         width: the width of the decomposition.
-        nodes: how many nodes the tree would have, or a lower bound.
+        nodes: how many nodes the tree would have, or a lower bound; one below the limit if its bags are too dense to
+            take them apart.
         exact: whether `nodes` is exact. It is if the tree is large because the graph is, not because of its width.
     """
 
@@ -45,14 +46,16 @@ class TreeTooLargeError(NeuralTreesError, MemoryError):
         self.nodes = limit + 1 if nodes is None else nodes
         self.exact = exact
         if exact:
-            needs = f"{self.nodes:,} nodes, about {max(1, self.nodes * BYTES_PER_TREE_NODE >> 30)} GiB"
+            needs = f"needs {self.nodes:,} nodes, about {max(1, self.nodes * BYTES_PER_TREE_NODE >> 30)} GiB"
             remedy = f"Pass max_nodes={self.nodes} if that fits in memory, or split the graph."
-        else:
-            needs = f"more than {max(self.nodes - 1, limit):,}"
+        elif self.nodes > limit:
+            needs = f"needs more than {self.nodes - 1:,}"
             remedy = "Bound its treewidth first: sample_bounded_treewidth(graph, k=4); or raise max_nodes."
+        else:
+            needs = "has bags that are too dense to take apart in a reasonable time"
+            remedy = "Bound its treewidth first: sample_bounded_treewidth(graph, k=4)."
         super().__init__(
-            f"Expected an H-tree of at most {limit:,} nodes; this graph, decomposed to treewidth {width}, needs "
-            f"{needs}. {remedy}"
+            f"Expected an H-tree of at most {limit:,} nodes; this graph, decomposed to treewidth {width}, {needs}. {remedy}"
         )
 
     def __reduce__(self) -> tuple[type[TreeTooLargeError], tuple[int, int, int, bool]]:

@@ -26,9 +26,9 @@ SCRIPT = """
 import signal, sys, torch, torch_geometric.data
 import neuraltrees.training, neuraltrees.htree
 from neuraltrees.cli import main
-signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 print("ready", flush=True)
-main(sys.argv[1:])
+main()
 """
 
 

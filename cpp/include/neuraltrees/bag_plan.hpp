@@ -35,8 +35,7 @@ public:
     static void give_back(std::unique_ptr<BagPlanner> planner);
 
     /// A planner of its own, for estimates.
-    BagPlanner(const DecomposeOptions& options, std::int64_t max_nodes)
-        : options_(options), max_nodes_(max_nodes) {}
+    BagPlanner(const DecomposeOptions& options, std::int64_t max_nodes) : options_(options), max_nodes_(max_nodes) {}
 
     const BagPlan* plan(const SmallGraph& graph);
     const BagPlan* plan(const Graph& graph);

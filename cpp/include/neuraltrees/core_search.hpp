@@ -61,9 +61,7 @@ private:
         if (!offer_pool(solver)) return false;
         switch (solver.explore(watch_)) {
             case Solver::Answer::yes: adopt(solver.order()); return true;
-            case Solver::Answer::no:
-                watch_.at_least(++best_.lower_bound);
-                return true;
+            case Solver::Answer::no: watch_.at_least(++best_.lower_bound); return true;
             case Solver::Answer::unknown: return false;
         }
         return false;

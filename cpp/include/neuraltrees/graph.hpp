@@ -55,8 +55,7 @@ Graph graph_from_edges(std::span<const std::int64_t> source, std::span<const std
 Components connected_components(GraphView graph, Watch watch = {});
 
 /// G[nodes], relabelled in the given order. `position` is scratch of num_nodes entries, all -1 before and after.
-Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position,
-                       Watch watch = {});
+Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position, Watch watch = {});
 
 /// Marries the parents of every node of a directed graph and drops the directions.
 Graph moral_graph(std::span<const std::int64_t> source, std::span<const std::int64_t> target, std::int64_t num_nodes,

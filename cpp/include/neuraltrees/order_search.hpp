@@ -20,8 +20,7 @@ class OrderSearch {
 public:
     using Set = VertexSet<W>;
 
-    OrderSearch(GraphView graph, std::uint64_t seed)
-        : graph_(graph), state_(mix(seed)), place_(graph.num_nodes()) {
+    OrderSearch(GraphView graph, std::uint64_t seed) : graph_(graph), state_(mix(seed)), place_(graph.num_nodes()) {
         now_.row.resize(graph.num_nodes());
         next_.row.resize(graph.num_nodes());
         weight_.push_back(1);

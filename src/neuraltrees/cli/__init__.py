@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -78,7 +80,17 @@ def main(arguments: list[str] | None = None) -> None:
         code = STOPPED
     if code == STOPPED:  # typer has caught an interrupt itself
         errors.print("Stopped.")
+        if arguments is None:
+            _leave(STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _leave(code: int) -> None:
+    """Ends the process without taking the interpreter and its libraries apart, which may take a second and more."""
+    atexit._run_exitfuncs()  # those of multiprocessing end its workers
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _fail(message: str) -> int:
