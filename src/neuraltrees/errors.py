@@ -46,7 +46,7 @@ class TreeTooLargeError(NeuralTreesError, MemoryError):
         self.nodes = limit + 1 if nodes is None else nodes
         self.exact = exact
         if exact:
-            needs = f"needs {self.nodes:,} nodes, about {max(1, self.nodes * BYTES_PER_TREE_NODE >> 30)} GiB"
+            needs = f"needs {self.nodes:,} nodes ({self.nodes * BYTES_PER_TREE_NODE / 2**30:.1f} GiB)"
             remedy = f"Pass max_nodes={self.nodes} if that fits in memory, or split the graph."
         elif self.nodes > limit:
             needs = f"needs more than {self.nodes - 1:,}"
@@ -55,7 +55,8 @@ class TreeTooLargeError(NeuralTreesError, MemoryError):
             needs = "has bags that are too dense to take apart in a reasonable time"
             remedy = "Bound its treewidth first: sample_bounded_treewidth(graph, k=4)."
         super().__init__(
-            f"Expected an H-tree of at most {limit:,} nodes; this graph, decomposed to treewidth {width}, {needs}. {remedy}"
+            f"Expected an H-tree of at most {limit:,} nodes; this graph, decomposed to treewidth {width}, {needs}. "
+            f"{remedy}"
         )
 
     def __reduce__(self) -> tuple[type[TreeTooLargeError], tuple[int, int, int, bool]]:
