@@ -212,3 +212,19 @@ TEST(sparse_and_dense_reductions_leave_the_same_core) {
         CHECK_EQ(a.lower_bound, b.lower_bound);
     }
 }
+
+TEST(what_is_not_eliminated_is_one_bag) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        const Graph g = random_connected(14, 0.2, seed);
+        const std::vector<Vertex> order = greedy_order(g, Greedy::min_fill(), 0, 0);
+        const TreeDecomposition whole = decomposition_from_order(g, order);
+        for (Vertex eliminated = 0; eliminated <= 14; ++eliminated) {
+            const check::Note note(g), other("eliminated", eliminated);
+            const TreeDecomposition td = decomposition_from(g, {order, eliminated, -1, Shortcut::one_bag});
+            CHECK_EQ(first_violation(g, td), std::nullopt);
+            CHECK(is_normalised(g, td));
+            CHECK(td.width() >= std::max(whole.width(), 13 - eliminated));
+            if (eliminated == 14) CHECK_EQ(td.bag_nodes, whole.bag_nodes);
+        }
+    }
+}

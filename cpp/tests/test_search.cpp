@@ -8,6 +8,7 @@
 #include "neuraltrees/decompose.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/greedy.hpp"
+#include "neuraltrees/order_search.hpp"
 #include "neuraltrees/region_search.hpp"
 #include "neuraltrees/search.hpp"
 #include "oracles.hpp"
@@ -100,6 +101,26 @@ TEST(exact_decompositions_are_optimal_component_by_component) {
         CHECK_EQ(td.width(), oracle::treewidth(r));
         CHECK_EQ(td.lower_bound, td.width());
     }
+}
+
+TEST(annealed_orders_are_as_wide_as_they_say) {
+    for (const Graph& g : {grid(5, 5), petersen(), mcgee(), random_connected(40, 0.1, 2)}) {
+        const int n = g.view().num_nodes();
+        OrderSearch<1> orders(g, 7);
+        CHECK(!orders.started());
+        std::vector<Vertex> backwards(n);
+        for (int v = 0; v < n; ++v) backwards[v] = n - 1 - v;
+        orders.start(backwards);
+        CHECK_EQ(orders.width(), width_of_order(g, backwards));
+        CHECK(!orders.reach(0, Watch(0.02)));
+        CHECK(is_permutation(orders.order(), n));
+        CHECK_EQ(orders.width(), width_of_order(g, orders.order()));
+    }
+    const Graph g = petersen();
+    OrderSearch<1> orders(g, 1);
+    orders.start({0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+    CHECK(orders.reach(4, Watch(60)));
+    CHECK_EQ(orders.width(), 4);
 }
 
 TEST(large_graphs_are_improved_region_by_region) {
