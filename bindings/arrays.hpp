@@ -4,10 +4,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <limits>
+
 #include "neuraltrees/buffer.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/graph.hpp"
-#include "neuraltrees/interrupt.hpp"
+#include "neuraltrees/watch.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -61,19 +63,17 @@ inline nb::tuple give(nt::Graph&& graph) {
     return nb::make_tuple(give(std::move(graph.ptr)), give(std::move(graph.adj)));
 }
 
-/// Asks Python, from the thread that called us, whether a signal (Ctrl-C) wants the work to stop.
-inline bool signalled() {
-    nb::gil_scoped_acquire lock;
-    return PyErr_CheckSignals() != 0;
-}
-
-/// Runs work without the interpreter lock; Ctrl-C stops it.
+/// Runs work(watch) without the interpreter lock; signals (Ctrl-C), and errors of `report`, end it with their
+/// exception.
 template <typename Work>
-auto stoppable(Work&& work) {
-    nt::Interrupt interrupt(signalled, std::chrono::milliseconds(100));
+auto run(Work&& work, double seconds = std::numeric_limits<double>::infinity(), nt::Report report = {}) {
+    nt::Caller caller([&report](int lower_bound, int width) {
+        nb::gil_scoped_acquire lock;
+        return PyErr_CheckSignals() == 0 && (!report || report(lower_bound, width));
+    });
     try {
         nb::gil_scoped_release free;
-        return work(interrupt);
+        return work(nt::Watch(caller, seconds));
     } catch (const nt::Interrupted&) {
         throw nb::python_error();
     }

@@ -56,9 +56,9 @@ nb::tuple run_steps(const JunctionSteps& self, const std::vector<std::uintptr_t>
     JunctionRuns kept;
     const std::int64_t width = 1 + plan.marginal_at.back();
     std::vector<double> found(batch * width, 0.0);
-    stoppable([&](nt::Interrupt& interrupt) {
+    run([&](nt::Watch watch) {
         const nt::JunctionRun::Step step = [&](std::int64_t entries) {
-            interrupt.check();
+            (void)watch.late();
             if (progress.is_none()) return;
             nb::gil_scoped_acquire lock;
             progress(entries);
@@ -84,8 +84,8 @@ void bindings::bind_inference(nb::module_& m) {
     m.def(
         "least_states",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<double>& log_states, std::uint64_t seed) {
-            return arrays_of(stoppable([&](nt::Interrupt& interrupt) {
-                return nt::least_states(graph_view(ptr, adj), view(log_states), seed, interrupt).decomposition;
+            return arrays_of(run([&](nt::Watch watch) {
+                return nt::least_states(graph_view(ptr, adj), view(log_states), seed, watch).decomposition;
             }));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "log_states"_a.noconvert(), "seed"_a);
@@ -113,9 +113,9 @@ void bindings::bind_inference(nb::module_& m) {
                const In<nt::Vertex>& scope_nodes, const nb::dict& observed, std::uint64_t seed) {
                 std::vector<std::int64_t> seen;
                 for (const auto& [variable, state] : observed) seen.push_back(nb::cast<std::int64_t>(variable));
-                return stoppable([&](nt::Interrupt& interrupt) {
+                return run([&](nt::Watch watch) {
                     const nt::ModelView model = model_view(cardinalities, scope_ptr, scope_nodes);
-                    auto found = nt::least_states(model, seen, seed, interrupt);
+                    auto found = nt::least_states(model, seen, seed, watch);
                     return JunctionSteps(model, std::move(found.decomposition), found.states);
                 });
             },

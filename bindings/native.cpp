@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
 #include <map>
 
 #include "arrays.hpp"
@@ -43,7 +44,7 @@ void translate_errors() {
             raise("InputError", e.what());
         } catch (const nt::TreeTooLargeError& e) {
             const nb::object type = nb::module_::import_("neuraltrees.errors").attr("TreeTooLargeError");
-            PyErr_SetObject(type.ptr(), nb::make_tuple(e.limit, e.width).ptr());
+            PyErr_SetObject(type.ptr(), nb::make_tuple(e.limit, e.width, e.nodes, e.exact).ptr());
         }
     });
 }
@@ -54,69 +55,47 @@ void bind_graphs(nb::module_& m) {
     m.def(
         "graph_from_edges",
         [](const In<std::int64_t>& source, const In<std::int64_t>& target, std::int64_t num_nodes) {
-            nt::Graph graph;
-            {
-                nb::gil_scoped_release free;
-                graph = nt::graph_from_edges(view(source), view(target), num_nodes);
-            }
-            return give(std::move(graph));
+            return give(run(
+                [&](nt::Watch watch) { return nt::graph_from_edges(view(source), view(target), num_nodes, watch); }));
         },
         "source"_a.noconvert(), "target"_a.noconvert(), "num_nodes"_a);
 
     m.def(
         "moral_graph",
         [](const In<std::int64_t>& source, const In<std::int64_t>& target, std::int64_t num_nodes) {
-            nt::Graph graph;
-            {
-                nb::gil_scoped_release free;
-                graph = nt::moral_graph(view(source), view(target), num_nodes);
-            }
-            return give(std::move(graph));
+            return give(
+                run([&](nt::Watch watch) { return nt::moral_graph(view(source), view(target), num_nodes, watch); }));
         },
         "source"_a.noconvert(), "target"_a.noconvert(), "num_nodes"_a);
 
     m.def(
         "connected_components",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj) {
-            nt::Components components;
-            {
-                nb::gil_scoped_release free;
-                components = nt::connected_components(graph_view(ptr, adj));
-            }
-            return give(std::move(components.label));
+            return give(
+                run([&](nt::Watch watch) { return nt::connected_components(graph_view(ptr, adj), watch).label; }));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert());
 
     m.def(
         "induced_subgraph",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<nt::Vertex>& nodes) {
-            nt::Graph graph;
-            {
-                nb::gil_scoped_release free;
+            return give(run([&](nt::Watch watch) {
                 std::vector<nt::Vertex> position(ptr.size() - 1, -1);
-                graph = nt::induced_subgraph(graph_view(ptr, adj), view(nodes), position);
-            }
-            return give(std::move(graph));
+                return nt::induced_subgraph(graph_view(ptr, adj), view(nodes), position, watch);
+            }));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "nodes"_a.noconvert());
 }
 
 void bind_files(nb::module_& m) {
     m.def("parse_gr", [](const nb::bytes& text) {
-        nt::Graph graph;
-        {
-            nb::gil_scoped_release free;
-            graph = nt::parse_gr({text.c_str(), text.size()});
-        }
-        return give(std::move(graph));
+        const std::string_view content(text.c_str(), text.size());
+        return give(run([&](nt::Watch watch) { return nt::parse_gr(content, watch); }));
     });
 
     m.def("parse_td", [](const nb::bytes& text) {
-        nt::ParsedDecomposition parsed;
-        {
-            nb::gil_scoped_release free;
-            parsed = nt::parse_td({text.c_str(), text.size()});
-        }
+        const std::string_view content(text.c_str(), text.size());
+        auto parsed = run([&](nt::Watch watch) { return nt::parse_td(content, watch); });
         auto& td = parsed.decomposition;
         return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)),
                               parsed.num_nodes);
@@ -127,34 +106,34 @@ void bind_decompositions(nb::module_& m) {
     m.def(
         "decompose",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const std::string& method, std::uint64_t seed,
-           int restarts, double time_limit, int threads, const nb::object& report) {
-            nt::DecomposeOptions options{method_of(method), seed, restarts, time_limit, threads, {}};
-            options.report = [&](int lower_bound, int width) {
-                nb::gil_scoped_acquire lock;
-                if (PyErr_CheckSignals() != 0) return false;
-                if (!report.is_none()) report(lower_bound, width);
-                return true;
-            };
-            nt::TreeDecomposition td;
-            {
-                nb::gil_scoped_release free;
-                td = nt::decompose(graph_view(ptr, adj), options);
-            }
-            if (PyErr_Occurred()) throw nb::python_error();
+           int restarts, double time_limit, int threads, const nb::object& progress) {
+            const nt::DecomposeOptions options{method_of(method), seed, restarts, threads};
+            nt::Report report;
+            if (!progress.is_none())
+                report = [&](int lower_bound, int width) {
+                    if (width < 0) return true;
+                    try {
+                        progress(lower_bound, width);
+                    } catch (nb::python_error& error) {
+                        error.restore();
+                        return false;
+                    }
+                    return true;
+                };
+            auto td = run([&](nt::Watch watch) { return nt::decompose(graph_view(ptr, adj), options, watch); },
+                          time_limit, report);
             return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)),
-                                  td.lower_bound);
+                                  td.lower_bound, static_cast<int>(td.shortcut));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "time_limit"_a, "threads"_a,
-        "report"_a.none());
+        "progress"_a.none());
 
     m.def(
         "decomposition_from_order",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<nt::Vertex>& order) {
-            nt::TreeDecomposition td;
-            {
-                nb::gil_scoped_release free;
-                td = nt::decomposition_from_order(graph_view(ptr, adj), view(order));
-            }
+            auto td = run([&](nt::Watch watch) {
+                return nt::decomposition_from_order(graph_view(ptr, adj), view(order), watch);
+            });
             return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)),
                                   give(std::move(td.edges)));
         },
@@ -164,8 +143,9 @@ void bind_decompositions(nb::module_& m) {
         "decomposition_violation",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<std::int64_t>& bag_ptr,
            const In<nt::Vertex>& bag_nodes, const Pairs& edges) {
-            nb::gil_scoped_release free;
-            return nt::first_violation(graph_view(ptr, adj), td_view(bag_ptr, bag_nodes, edges));
+            return run([&](nt::Watch watch) {
+                return nt::first_violation(graph_view(ptr, adj), td_view(bag_ptr, bag_nodes, edges), watch);
+            });
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
         "edges"_a.noconvert());
@@ -173,11 +153,8 @@ void bind_decompositions(nb::module_& m) {
     m.def(
         "sample_bounded_treewidth",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, int k, std::uint64_t seed) {
-            nt::BoundedSample sample;
-            {
-                nb::gil_scoped_release free;
-                sample = nt::sample_bounded_treewidth(graph_view(ptr, adj), k, seed);
-            }
+            auto sample = run(
+                [&](nt::Watch watch) { return nt::sample_bounded_treewidth(graph_view(ptr, adj), k, seed, watch); });
             auto& td = sample.decomposition;
             return nb::make_tuple(give(std::move(sample.subgraph.ptr)), give(std::move(sample.subgraph.adj)),
                                   give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)),
@@ -191,38 +168,36 @@ void bind_htrees(nb::module_& m) {
         "build_htree",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<std::int64_t>& bag_ptr,
            const In<nt::Vertex>& bag_nodes, const Pairs& edges, const std::string& method, std::uint64_t seed,
-           int restarts, std::int64_t max_nodes, int threads, bool trusted) {
-            nt::HTreeOptions options{{method_of(method), seed, restarts, 0, threads, {}}, max_nodes};
-            nt::Interrupt interrupt(signalled, std::chrono::milliseconds(100));
-            nt::HTree tree;
-            try {
-                nb::gil_scoped_release free;
+           int restarts, std::int64_t max_nodes, int threads, bool trusted, const nb::callable& announce) {
+            nt::HTreeOptions options{{method_of(method), seed, restarts, threads}, max_nodes};
+            options.announce = [&](std::int64_t nodes) {
+                nb::gil_scoped_acquire lock;
+                announce(nodes);
+            };
+            auto tree = run([&](nt::Watch watch) {
                 const auto graph = graph_view(ptr, adj);
                 const auto given = td_view(bag_ptr, bag_nodes, edges);
-                if (trusted || nt::is_normalised(graph, given))
-                    tree = nt::build_htree(graph, given, options, interrupt);
-                else
-                    tree = nt::build_htree(graph, nt::normalised(graph, given), options, interrupt);
-            } catch (const nt::Interrupted&) {
-                throw nb::python_error();
-            }
+                if (trusted || nt::is_normalised(graph, given, watch))
+                    return nt::build_htree(graph, given, options, watch);
+                return nt::build_htree(graph, nt::normalised(graph, given, watch), options, watch);
+            });
             return nb::make_tuple(give(std::move(tree.parent)), give(std::move(tree.level)),
                                   give(std::move(tree.kappa)), give(std::move(tree.edge_index), 2),
                                   give(std::move(tree.edge_type)), give(std::move(tree.bag_ptr)),
                                   give(std::move(tree.bag_nodes)), give(std::move(tree.component)));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
-        "edges"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "max_nodes"_a, "threads"_a, "trusted"_a);
+        "edges"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "max_nodes"_a, "threads"_a, "trusted"_a,
+        "announce"_a);
 
     m.def(
         "htree_violation",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const Ids& parent, const Ids& level,
            const Ids& kappa, const Ids& edge_index, const Ids& edge_type, const Ids& bag_ptr, const Ids& bag_nodes,
            const Ids& component) {
-            nb::gil_scoped_release free;
             const nt::HTreeView tree{view(parent),  view(level),     view(kappa),      view(component),
                                      view(bag_ptr), view(bag_nodes), view(edge_index), view(edge_type)};
-            return nt::first_violation(graph_view(ptr, adj), tree);
+            return run([&](nt::Watch watch) { return nt::first_violation(graph_view(ptr, adj), tree, watch); });
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "parent"_a.noconvert(), "level"_a.noconvert(), "kappa"_a.noconvert(),
         "edge_index"_a.noconvert(), "edge_type"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
@@ -231,13 +206,8 @@ void bind_htrees(nb::module_& m) {
     m.def(
         "htree_diameters",
         [](const Ids& parent, const Ids& edge_index, const Ids& edge_type, const Ids& component) {
-            std::vector<std::int64_t> longest;
-            {
-                nb::gil_scoped_release free;
-                longest =
-                    nt::diameters({view(parent), {}, {}, view(component), {}, {}, view(edge_index), view(edge_type)});
-            }
-            return give(std::move(longest));
+            const nt::HTreeView tree{view(parent), {}, {}, view(component), {}, {}, view(edge_index), view(edge_type)};
+            return give(run([&](nt::Watch watch) { return nt::diameters(tree, watch); }));
         },
         "parent"_a.noconvert(), "edge_index"_a.noconvert(), "edge_type"_a.noconvert(), "component"_a.noconvert());
 }

@@ -32,8 +32,7 @@ std::vector<std::unique_ptr<BagPlanner>> idle;
 
 }  // namespace
 
-std::unique_ptr<BagPlanner> BagPlanner::borrow(const DecomposeOptions& options, std::int64_t max_nodes,
-                                               Interrupt& interrupt) {
+std::unique_ptr<BagPlanner> BagPlanner::borrow(const DecomposeOptions& options, std::int64_t max_nodes, Watch watch) {
     std::unique_ptr<BagPlanner> planner;
     {
         const std::lock_guard lock(idle_guard);
@@ -43,15 +42,16 @@ std::unique_ptr<BagPlanner> BagPlanner::borrow(const DecomposeOptions& options, 
             idle.erase(it);
         }
     }
-    if (!planner) planner.reset(new BagPlanner(options));
+    if (!planner) planner = std::make_unique<BagPlanner>(options, max_nodes);
     planner->max_nodes_ = max_nodes;
-    planner->interrupt_ = &interrupt;
+    planner->watch_ = watch;
     return planner;
 }
 
 void BagPlanner::give_back(std::unique_ptr<BagPlanner> planner) {
     constexpr std::size_t most_idle = 8;
     if (planner->wide_ || planner->plans_.size() > kept) return;
+    planner->watch_ = {};
     const std::lock_guard lock(idle_guard);
     if (idle.size() == most_idle) idle.erase(idle.begin());
     idle.push_back(std::move(planner));
@@ -85,14 +85,13 @@ void BagPlanner::count(BagPlan& plan, std::int64_t bag) const {
     for (const auto& child : plan.children) {
         plan.nodes += child.plan->nodes;
         plan.entries += child.plan->entries;
-        if (plan.nodes > max_nodes_) throw TreeTooLargeError(max_nodes_, static_cast<int>(bag) - 1);
+        if (plan.nodes > max_nodes_) throw TreeTooLargeError(max_nodes_, static_cast<int>(bag) - 1, plan.nodes);
     }
 }
 
 const BagPlan* BagPlanner::plan(const SmallGraph& graph) {
     if (graph.n > packed) {
         wide_ = true;
-        interrupt_->check();
         std::vector<std::uint64_t> rows(graph.row.begin(), graph.row.begin() + graph.n);
         if (const auto it = known_wide_.find(rows); it != known_wide_.end()) return it->second;
         return known_wide_[std::move(rows)] = expand(graph);
@@ -113,6 +112,7 @@ const BagPlan* BagPlanner::plan(const SmallGraph& graph) {
 /// Recurses at most 64 deep: every nested bag is smaller than its parent.
 const BagPlan* BagPlanner::expand(const SmallGraph& graph) {
     BagPlan out;
+    if (watch_.late(64 + 8 * graph.n * graph.n)) throw OutOfTime{};
     if (!complete(graph)) {
         const SmallDecomposition td = decompose_small(graph, options_);
         for (int b = 0; b < td.count; ++b) {
@@ -149,29 +149,48 @@ const BagPlan* BagPlanner::plan(const Graph& root) {
             return plan(small);
         }
         BagPlan* fresh = add({});
+        fresh->nodes = 1 + n;  // at least; counted below
         made.emplace_back(fresh, n);
         if (graph.view().num_edges() < static_cast<std::int64_t>(n) * (n - 1) / 2)
             stack.push_back({std::move(graph), fresh});
         return fresh;
     };
     const BagPlan* top = start(root);
-    std::int64_t nodes = 0;
+    found_ = top->nodes;
+    const int width = static_cast<int>(root.view().num_nodes()) - 1;
     while (!stack.empty()) {
         const Pending next = std::move(stack.back());
         stack.pop_back();
-        interrupt_->check();
-        const TreeDecomposition td = decompose(next.graph, options_);
-        position.assign(next.graph.view().num_nodes(), -1);
+        if (watch_.late()) throw OutOfTime{};
+        const TreeDecomposition td = decompose(next.graph, options_, watch_);
+        const Vertex n = next.graph.view().num_nodes();
+        // Too dense to take apart: every further level would take as long, if it got any smaller at all.
+        if (td.shortcut != Shortcut::none && (!watch_.limited() || td.view().num_bags() == 1))
+            throw TreeTooLargeError(max_nodes_, width, found_);
+        found_ -= n;  // its leaves are those of its children
+        position.assign(n, -1);
         for (std::int64_t b = 0; b < td.view().num_bags(); ++b) {
             const auto bag = td.view().bag(b);
             BagPlan::Child child{start(induced_subgraph(next.graph, bag, position)), {bag.begin(), bag.end()}};
-            nodes += std::max<std::int64_t>(1, child.plan->nodes);
+            found_ += child.plan->nodes;
             next.plan->children.push_back(std::move(child));
         }
-        if (nodes > max_nodes_) throw TreeTooLargeError(max_nodes_, static_cast<int>(root.view().num_nodes()) - 1);
+        if (found_ > max_nodes_) throw TreeTooLargeError(max_nodes_, width, found_);
     }
     for (auto it = made.rbegin(); it != made.rend(); ++it) count(*it->first, it->second);
     return top;
+}
+
+std::int64_t BagPlanner::count_nodes(const Graph& graph, Watch watch) {
+    watch_ = watch;
+    found_ = 1 + graph.view().num_nodes();
+    try {
+        return plan(graph)->nodes;
+    } catch (const OutOfTime&) {
+        return found_;
+    } catch (const TreeTooLargeError& error) {
+        return error.nodes;
+    }
 }
 
 }  // namespace neuraltrees

@@ -5,9 +5,11 @@
 
 namespace neuraltrees {
 
-int minor_min_degree(GraphView graph, std::int64_t effort) {
+int minor_min_degree(GraphView graph, Watch watch, std::int64_t effort) {
     const Vertex n = graph.num_nodes();
     if (n == 0) return -1;
+    const double size = static_cast<double>(n) + static_cast<double>(graph.adj.size());
+    if (watch.left() < 5e-8 * size) return graph.num_edges() > 0 ? 1 : 0;  // no time to copy the lists
     std::vector<std::vector<Vertex>> adj(n), bucket(1);
     std::vector<char> alive(n, 1);
     std::vector<std::uint32_t> stamp(n, 0);
@@ -19,11 +21,12 @@ int minor_min_degree(GraphView graph, std::int64_t effort) {
     for (Vertex v = 0; v < n; ++v) {
         adj[v].assign(graph.neighbours(v).begin(), graph.neighbours(v).end());
         enlist(v);
+        if (watch.late(16 + graph.degree(v))) return graph.num_edges() > 0 ? 1 : 0;
     }
     int bound = 0;
     Vertex left = n;
     std::size_t least = 0;
-    while (left > bound + 1 && effort > 0) {
+    while (left > bound + 1 && effort > 0 && !watch.late(32)) {
         Vertex v = -1;
         for (; least < bucket.size(); ++least) {
             auto& row = bucket[least];
@@ -46,6 +49,7 @@ int minor_min_degree(GraphView graph, std::int64_t effort) {
         for (Vertex u : around) {
             std::int64_t common = 0;
             for (Vertex w : adj[u]) common += stamp[w] == now;
+            watch.check(2 * static_cast<std::int64_t>(adj[u].size()));
             effort -= static_cast<std::int64_t>(adj[u].size());
             if (fewest < 0 || common < fewest) fewest = common, into = u;
         }

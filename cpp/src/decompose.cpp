@@ -1,5 +1,6 @@
 #include "neuraltrees/decompose.hpp"
 
+#include <atomic>
 #include <bit>
 #include <map>
 
@@ -20,13 +21,14 @@ struct Attempt {
 /// fill per neighbour, which is narrower on many graphs that mislead it.
 Attempt attempt(const DecomposeOptions& options, int run) {
     const std::uint64_t seed = run == 0 ? options.seed : mix(options.seed, static_cast<std::uint64_t>(run / 2));
-    if (options.method == Method::min_degree) return {Greedy::min_degree(), run == 0 ? seed : mix(options.seed, run)};
+    if (options.method == Method::min_degree || options.method == Method::junction_tree)
+        return {Greedy::min_degree(), run == 0 ? seed : mix(options.seed, run)};
     if (run == 1) return {Greedy::fill_per_degree(), options.seed};
     return {run % 2 == 1 ? Greedy::fill_per_degree() : Greedy::min_fill(), seed};
 }
 
 /// Appends a decomposition, its vertices renamed unless `names` is empty.
-void append(TreeDecomposition& out, DecompositionView part, std::span<const Vertex> names) {
+void append(TreeDecomposition& out, const TreeDecomposition& part, std::span<const Vertex> names) {
     const auto first = static_cast<Vertex>(out.bag_ptr.size()) - 1;
     const std::int64_t offset = out.bag_ptr.back();
     out.bag_nodes.insert(out.bag_nodes.end(), part.bag_nodes.begin(), part.bag_nodes.end());
@@ -40,26 +42,44 @@ void append(TreeDecomposition& out, DecompositionView part, std::span<const Vert
         out.edges[e] = {first + out.edges[e][0], first + out.edges[e][1]};
 }
 
-TreeDecomposition decompose_large(GraphView graph, const DecomposeOptions& options) {
-    const int bound = minor_min_degree(graph);
-    TreeDecomposition best;
-    if (options.method == Method::junction_tree) {
-        best = decomposition_from_order(
-            graph, minimal_triangulation_order(graph.num_nodes(), [&](Vertex v) { return graph.neighbours(v); }));
-    } else {
-        std::vector<Vertex> order;
-        int width = graph.num_nodes();
-        for (int run = 0; run < options.restarts && width > bound; ++run) {
-            const Attempt next = attempt(options, run);
-            auto found = greedy_order(graph, next.rule, next.seed, bound, width - 1);
-            if (found.empty()) continue;
-            order = std::move(found);
-            width = width_of_order(graph, order);
-        }
-        best = decomposition_from_order(graph, order);
+constexpr std::int64_t effort = 32;         // of greedy elimination, per vertex, edge and member of a bag
+constexpr double seconds_to_join = 1e-8;    // per vertex and member of a bag
+constexpr double seconds_to_search = 2e-6;  // per vertex: with less time a search finds nothing
+
+/// The narrowest of the greedy runs. Only the first may take shortcuts, and the others are pointless if it did.
+Elimination narrowest_greedy(GraphView graph, const DecomposeOptions& options, int bound, Watch watch) {
+    const Attempt first = attempt(options, 0);
+    Elimination best =
+        eliminate_greedily(graph, first.rule, first.seed, bound, watch, {graph.num_nodes(), effort, true});
+    if (best.shortcut != Shortcut::none) return best;
+    for (int run = 1; run < options.restarts && best.width > bound && !watch.late(); ++run) {
+        const Attempt next = attempt(options, run);
+        Elimination found =
+            eliminate_greedily(graph, next.rule, next.seed, bound, watch, {best.width - 1, effort, false});
+        if (!found.order.empty()) best = std::move(found);
     }
-    best.lower_bound = bound;
     return best;
+}
+
+/// The decomposition of a connected graph by a greedy rule or the junction tree.
+TreeDecomposition decompose_large(GraphView graph, const DecomposeOptions& options, Watch watch) {
+    const int bound = minor_min_degree(graph, watch.part(0.1 * watch.left()));
+    watch.at_least(bound);
+    TreeDecomposition out;
+    std::vector<Vertex> order;
+    const double size = static_cast<double>(graph.num_nodes()) + static_cast<double>(graph.adj.size());
+    if (options.method == Method::junction_tree && watch.left() > 5e-7 * size)
+        order = minimal_triangulation_order(
+            graph.num_nodes(), [&](Vertex v) { return graph.neighbours(v); }, watch.part(0.6 * watch.left()));
+    if (!order.empty()) {
+        out = decomposition_from_order(graph, order, watch);
+    } else {
+        out = decomposition_from(graph, narrowest_greedy(graph, options, bound, watch), watch);
+        if (options.method == Method::junction_tree) out.shortcut = std::max(out.shortcut, Shortcut::min_degree);
+    }
+    watch.at_most(out.width());
+    out.lower_bound = bound;
+    return out;
 }
 
 void append_small(TreeDecomposition& out, const SmallDecomposition& small, std::span<const Vertex> names) {
@@ -75,18 +95,20 @@ void append_small(TreeDecomposition& out, const SmallDecomposition& small, std::
 /// its lower bound.
 struct Chunk {
     struct End {
-        std::int64_t bags, edges;
+        std::int64_t bags, edges, members;
         int width, lower_bound;
+        Shortcut shortcut;
     };
     TreeDecomposition td;
     std::vector<End> ends;
 
-    void close(int lower_bound) {
+    void close(int lower_bound, Shortcut shortcut) {
         const std::int64_t begin = ends.empty() ? 0 : ends.back().bags;
         const auto bags = static_cast<std::int64_t>(td.bag_ptr.size()) - 1;
         std::int64_t largest = 0;
         for (std::int64_t b = begin; b < bags; ++b) largest = std::max(largest, td.bag_ptr[b + 1] - td.bag_ptr[b]);
-        ends.push_back({bags, static_cast<std::int64_t>(td.edges.size()), static_cast<int>(largest) - 1, lower_bound});
+        ends.push_back({bags, static_cast<std::int64_t>(td.edges.size()), td.bag_ptr[bags] - td.bag_ptr[begin],
+                        static_cast<int>(largest) - 1, lower_bound, shortcut});
     }
 
     /// The i-th component alone.
@@ -104,13 +126,16 @@ struct Chunk {
 /// All components by the greedy rule or the junction tree, on several threads.
 class GreedyPass {
 public:
-    GreedyPass(GraphView graph, const Components& components, const DecomposeOptions& options)
+    GreedyPass(GraphView graph, const Components& components, const DecomposeOptions& options, Watch& watch)
         : graph_(graph), components_(components), options_(options),
           size_(std::clamp<std::int64_t>(components.count() / 64, 1, 1024)),
-          chunks_((components.count() + size_ - 1) / size_), local_(graph.num_nodes()) {
-        parallel_chunks(components.count(), size_, options.threads, [&](std::int64_t begin, std::int64_t end, int) {
-            for (std::int64_t c = begin; c < end; ++c) decompose_component(c, chunks_[begin / size_]);
-        });
+          chunks_((components.count() + size_ - 1) / size_), local_(graph.num_nodes()), open_(graph.num_nodes()),
+          half_(watch.left() / 2) {
+        const auto work = [&, watch](std::int64_t begin, std::int64_t end, int) {
+            Watch own(watch);
+            for (std::int64_t c = begin; c < end; ++c) decompose_component(c, chunks_[begin / size_], own);
+        };
+        parallel_chunks(components.count(), size_, options.threads, work, watch);
     }
 
     const Chunk::End& end(std::int64_t c) const { return chunks_[c / size_].ends[c % size_]; }
@@ -143,29 +168,64 @@ public:
     }
 
 private:
-    void decompose_component(std::int64_t c, Chunk& chunk) {
+    void decompose_component(std::int64_t c, Chunk& chunk, Watch& watch) {
         const auto members = components_.members(c);
-        for (std::size_t i = 0; i < members.size(); ++i) local_[members[i]] = static_cast<Vertex>(i);
-        if (members.size() <= SmallGraph::max_nodes) {
-            SmallGraph small;
-            small.n = static_cast<int>(members.size());
-            for (int i = 0; i < small.n; ++i) {
-                small.row[i] = 0;
-                for (Vertex u : graph_.neighbours(members[i])) small.row[i] |= std::uint64_t{1} << local_[u];
-            }
-            const SmallDecomposition td = decompose_small(small, options_);
-            append_small(chunk.td, td, members);
-            chunk.close(td.lower_bound);
+        const auto size = static_cast<std::int64_t>(members.size());
+        if (size <= SmallGraph::max_nodes) {
+            decompose_small_component(members, chunk, watch);
         } else {
-            Graph part;
-            for (Vertex v : members) {
-                for (Vertex u : graph_.neighbours(v)) part.adj.push_back(local_[u]);
-                part.ptr.push_back(static_cast<std::int64_t>(part.adj.size()));
+            // A share of the time, since other components wait; all but the time to join them.
+            const std::int64_t open = open_;
+            const double share = (watch.left() - seconds_to_join * graph_.num_nodes()) * static_cast<double>(size) /
+                                 static_cast<double>(open);
+            const Watch part = watch.part(share).inside(width_, open - size);
+            if (size == graph_.num_nodes()) {
+                chunk.td = decompose_large(graph_, options_, part);
+                chunk.close(chunk.td.lower_bound, chunk.td.shortcut);
+            } else {
+                const TreeDecomposition td = decompose_large(component_graph(members, watch), options_, part);
+                append(chunk.td, td, members);
+                chunk.close(td.lower_bound, td.shortcut);
             }
-            const TreeDecomposition td = decompose_large(part, options_);
-            append(chunk.td, td, members);
-            chunk.close(td.lower_bound);
         }
+        open_ -= size;
+        for (int known = width_; known < chunk.ends.back().width;)
+            if (width_.compare_exchange_weak(known, chunk.ends.back().width)) break;
+    }
+
+    Graph component_graph(std::span<const Vertex> members, Watch& watch) {
+        Graph part;
+        for (std::size_t i = 0; i < members.size(); ++i) local_[members[i]] = static_cast<Vertex>(i);
+        for (Vertex v : members) {
+            watch.check(1 + graph_.degree(v));
+            for (Vertex u : graph_.neighbours(v)) part.adj.push_back(local_[u]);
+            part.ptr.push_back(static_cast<std::int64_t>(part.adj.size()));
+        }
+        return part;
+    }
+
+    /// Near the end of the time it runs once, and after it all is in one bag.
+    void decompose_small_component(std::span<const Vertex> members, Chunk& chunk, Watch& watch) {
+        SmallGraph small;
+        small.n = static_cast<int>(members.size());
+        for (int i = 0; i < small.n; ++i) local_[members[i]] = i;
+        std::int64_t edges = 0;
+        for (int i = 0; i < small.n; ++i) {
+            small.row[i] = 0;
+            for (Vertex u : graph_.neighbours(members[i])) small.row[i] |= std::uint64_t{1} << local_[u];
+            edges += std::popcount(small.row[i]);
+        }
+        if (watch.late(small.n * small.n)) {
+            const bool complete = edges == small.n * (small.n - 1);
+            chunk.td.add_bag(members);
+            chunk.close(small.n > 1 ? 1 : 0, complete ? Shortcut::none : Shortcut::one_bag);
+            return;
+        }
+        DecomposeOptions options = options_;
+        if (watch.limited() && watch.left() < half_) options.restarts = 1;
+        const SmallDecomposition td = decompose_small(small, options);
+        append_small(chunk.td, td, members);
+        chunk.close(td.lower_bound, Shortcut::none);
     }
 
     GraphView graph_;
@@ -173,33 +233,40 @@ private:
     const DecomposeOptions& options_;
     std::int64_t size_;  // components in a chunk
     std::vector<Chunk> chunks_;
-    std::vector<Vertex> local_;  // the number of every vertex in its component
+    std::vector<Vertex> local_;       // the number of every vertex in its component
+    std::atomic<std::int64_t> open_;  // vertices of components that are not decomposed yet
+    std::atomic<int> width_{-1};      // of those that are
+    double half_;                     // of the time
 };
 
 /// Searches the components that are not proven optimal, widest first; each gets an equal share of the time that is
-/// left.
+/// left, but for the time to write its bags.
 std::map<std::int64_t, TreeDecomposition> search_pass(GraphView graph, const Components& components,
                                                       const GreedyPass& greedy, const DecomposeOptions& options,
-                                                      Clock& clock) {
+                                                      Watch& watch, int& lower_bound) {
     std::vector<std::int64_t> open;
-    for (std::int64_t c = 0; c < components.count(); ++c) {
-        clock.width = std::max(clock.width, greedy.end(c).width);
+    for (std::int64_t c = 0; c < components.count(); ++c)
         if (greedy.end(c).lower_bound < greedy.end(c).width) open.push_back(c);
-    }
     std::stable_sort(open.begin(), open.end(),
                      [&](auto a, auto b) { return greedy.end(a).width > greedy.end(b).width; });
     std::map<std::int64_t, TreeDecomposition> better;
     std::vector<Vertex> position(graph.num_nodes(), -1);
-    for (std::size_t i = 0; i < open.size() && !clock.stop(); ++i) {
+    int done = -1;  // the width of those that were searched
+    for (std::size_t i = 0; i < open.size() && !watch.late(); ++i) {
         const auto members = components.members(open[i]);
-        const Graph part = induced_subgraph(graph, members, position);
-        Clock share = clock.part(clock.left() / static_cast<double>(open.size() - i));
+        const double writing = seconds_to_join * (4.0 * static_cast<double>(greedy.end(open[i]).members) +
+                                                  10.0 * static_cast<double>(members.size()));
+        const double share = watch.left() / static_cast<double>(open.size() - i) - writing;
+        if (share < seconds_to_search * static_cast<double>(members.size())) continue;
+        const Graph part = induced_subgraph(graph, members, position, watch);
+        const int waiting = i + 1 < open.size() ? greedy.end(open[i + 1]).width : -1;
         const Goal goal = options.method == Method::exact ? Goal::proof : Goal::descent;
-        const SearchResult found = search(part, goal, options.seed, share);
-        clock.rejoin(share);
-        clock.lower_bound = std::max(clock.lower_bound, found.lower_bound);
-        if (found.width < greedy.end(open[i]).width)
-            append(better[open[i]], decomposition_from_order(part, found.order), members);
+        const SearchResult found =
+            search(part, goal, options.seed, watch.part(share).inside(std::max(done, waiting), 0));
+        lower_bound = std::max(lower_bound, found.lower_bound);
+        const bool narrower = !found.order.empty() && found.width < greedy.end(open[i]).width;
+        done = std::max(done, narrower ? found.width : greedy.end(open[i]).width);
+        if (narrower) append(better[open[i]], decomposition_from_order(part, found.order, watch), members);
     }
     return better;
 }
@@ -233,19 +300,26 @@ SmallDecomposition decompose_small(const SmallGraph& graph, const DecomposeOptio
     return best;
 }
 
-TreeDecomposition decompose(GraphView graph, const DecomposeOptions& given) {
-    Clock clock(given.time_limit, &given.report);
+TreeDecomposition decompose(GraphView graph, const DecomposeOptions& given, Watch watch) {
     DecomposeOptions options = given;
     const bool searches = options.method == Method::exact || options.method == Method::best;
-    if (searches) options.restarts = 1;  // the search itself draws more, and within its time
-    const Components components = connected_components(graph);
-    GreedyPass greedy(graph, components, options);
-    for (std::int64_t c = 0; c < components.count(); ++c)
-        clock.lower_bound = std::max(clock.lower_bound, greedy.end(c).lower_bound);
+    if (options.method == Method::exact) options.restarts = 1;  // a proof needs no narrow start
+    const Components components = connected_components(graph, watch);
+    GreedyPass greedy(graph, components, options, watch);
+    int lower_bound = -1, width = -1;
+    for (std::int64_t c = 0; c < components.count(); ++c) {
+        lower_bound = std::max(lower_bound, greedy.end(c).lower_bound);
+        width = std::max(width, greedy.end(c).width);
+    }
+    watch.at_least(lower_bound);
+    watch.at_most(width);
     std::map<std::int64_t, TreeDecomposition> better;
-    if (searches) better = search_pass(graph, components, greedy, options, clock);
+    if (searches) better = search_pass(graph, components, greedy, options, watch, lower_bound);
     TreeDecomposition out = greedy.join(better);
-    out.lower_bound = clock.lower_bound;
+    out.lower_bound = lower_bound;
+    out.shortcut = Shortcut::none;
+    for (std::int64_t c = 0; c < components.count(); ++c)
+        if (!better.contains(c)) out.shortcut = std::max(out.shortcut, greedy.end(c).shortcut);
     return out;
 }
 

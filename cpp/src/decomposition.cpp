@@ -6,20 +6,23 @@
 namespace neuraltrees {
 namespace {
 
-/// N⁺(v) of every vertex: its neighbours at the moment it is eliminated, found by merging the sets of the
-/// vertices whose first later neighbour it is, so that no fill edge is ever listed twice.
+/// N⁺(v) of every eliminated vertex: its neighbours at that moment, found by merging the sets of the vertices whose
+/// first later neighbour it is, so that no fill edge is ever listed twice. All after the first `eliminated` vertices
+/// count as complete; that number falls if the rest is complete already, so that no clique is listed again and again.
 struct FilledGraph {
-    std::vector<std::int64_t> ptr;  // by position in the order
+    Vertex eliminated;
+    std::vector<Vertex> position;   // in the order
+    std::vector<std::int64_t> ptr;  // by position
     std::vector<Vertex> later;
     std::vector<Vertex> parent;  // first later neighbour, -1 if none
 
-    FilledGraph(GraphView graph, std::span<const Vertex> order) {
+    FilledGraph(GraphView graph, std::span<const Vertex> order, Vertex eliminated, Watch& watch)
+        : eliminated(eliminated), position(graph.num_nodes()), ptr(graph.num_nodes() + 1, 0),
+          parent(graph.num_nodes(), -1) {
         const Vertex n = graph.num_nodes();
-        std::vector<Vertex> position(n), first_child(n, -1), next_child(n, -1), stamp(n, -1);
+        std::vector<Vertex> first_child(n, -1), next_child(n, -1), stamp(n, -1);
         for (Vertex i = 0; i < n; ++i) position[order[i]] = i;
-        ptr.assign(n + 1, 0);
-        parent.assign(n, -1);
-        for (Vertex i = 0; i < n; ++i) {
+        for (Vertex i = 0; i < this->eliminated; ++i) {
             const Vertex v = order[i];
             stamp[v] = i;
             Vertex first = -1;
@@ -29,17 +32,22 @@ struct FilledGraph {
                 later.push_back(u);
                 if (first < 0 || position[u] < position[first]) first = u;
             };
+            watch.check(1 + graph.degree(v));
             for (Vertex u : graph.neighbours(v)) take(u);
-            for (Vertex c = first_child[v]; c >= 0; c = next_child[c])
+            for (Vertex c = first_child[v]; c >= 0; c = next_child[c]) {
+                watch.check(higher(c));
                 for (std::int64_t e = ptr[position[c]]; e < ptr[position[c] + 1]; ++e) take(later[e]);
+            }
             ptr[i + 1] = static_cast<std::int64_t>(later.size());
             parent[v] = first;
             if (first >= 0) {
                 next_child[v] = first_child[first];
                 first_child[first] = v;
             }
+            if (higher(v) == n - i - 1) this->eliminated = i;  // v and the rest are complete
         }
     }
+    std::int64_t higher(Vertex v) const { return ptr[position[v] + 1] - ptr[position[v]]; }
 };
 
 struct Forest {
@@ -83,9 +91,10 @@ Forest rooted(DecompositionView td) {
 
 std::string text(std::int64_t x) { return std::to_string(x); }
 
-std::optional<std::string> bag_violation(GraphView graph, DecompositionView td) {
+std::optional<std::string> bag_violation(GraphView graph, DecompositionView td, Watch& watch) {
     for (std::int64_t b = 0; b < td.num_bags(); ++b) {
         const auto bag = td.bag(b);
+        watch.check(1 + static_cast<std::int64_t>(bag.size()));
         for (std::size_t i = 0; i < bag.size(); ++i) {
             if (bag[i] < 0 || bag[i] >= graph.num_nodes())
                 return "bag " + text(b) + " holds node " + text(bag[i]) + ", but the graph's nodes are 0 to " +
@@ -97,7 +106,7 @@ std::optional<std::string> bag_violation(GraphView graph, DecompositionView td) 
     return std::nullopt;
 }
 
-std::optional<std::string> forest_violation(DecompositionView td) {
+std::optional<std::string> forest_violation(DecompositionView td, Watch& watch) {
     std::vector<Vertex> leader(td.num_bags());
     std::iota(leader.begin(), leader.end(), 0);
     auto find = [&](Vertex x) {
@@ -105,6 +114,7 @@ std::optional<std::string> forest_violation(DecompositionView td) {
         return x;
     };
     for (auto [a, b] : td.edges) {
+        watch.check();
         if (a < 0 || b < 0 || a >= td.num_bags() || b >= td.num_bags())
             return "edge " + text(a) + "-" + text(b) + " names a bag outside 0 to " + text(td.num_bags() - 1);
         const Vertex x = find(a), y = find(b);
@@ -116,49 +126,71 @@ std::optional<std::string> forest_violation(DecompositionView td) {
 
 }  // namespace
 
-int width_of_order(GraphView graph, std::span<const Vertex> order) {
-    const FilledGraph filled(graph, order);
-    std::int64_t width = -1;
-    for (std::size_t i = 0; i < order.size(); ++i) width = std::max(width, filled.ptr[i + 1] - filled.ptr[i]);
+int width_of_order(GraphView graph, std::span<const Vertex> order, Watch watch) {
+    const Vertex n = graph.num_nodes();
+    const FilledGraph filled(graph, order, n, watch);
+    std::int64_t width = n - filled.eliminated - 1;
+    for (Vertex i = 0; i < filled.eliminated; ++i) width = std::max(width, filled.higher(order[i]));
     return static_cast<int>(width);
 }
 
-TreeDecomposition decomposition_from_order(GraphView graph, std::span<const Vertex> order) {
-    const FilledGraph filled(graph, order);
-    const Vertex n = graph.num_nodes();
-    std::vector<Vertex> clique_of(n, -1), last_member;  // a clique is {w} ∪ N⁺(w) of its last member w
-    std::vector<Vertex> position(n);
-    for (Vertex i = 0; i < n; ++i) position[order[i]] = i;
-    auto higher = [&](Vertex v) { return filled.ptr[position[v] + 1] - filled.ptr[position[v]]; };
+TreeDecomposition decomposition_from_order(GraphView graph, std::span<const Vertex> order, Watch watch) {
+    return decomposition_from(graph, {{order.begin(), order.end()}, graph.num_nodes(), -1, Shortcut::none}, watch);
+}
 
+TreeDecomposition decomposition_from(GraphView graph, const Elimination& elimination, Watch watch) {
+    const auto& order = elimination.order;
+    const Vertex n = graph.num_nodes();
+    const FilledGraph filled(graph, order, elimination.eliminated, watch);
+    // A clique is {w} ∪ N⁺(w) of its last member w; the first one is the rest, if there is one.
+    const std::int64_t rest = n - filled.eliminated;
+    std::vector<Vertex> clique_of(n, -1), last_member;
+    std::vector<std::int64_t> size;
+    for (Vertex i = filled.eliminated; i < n; ++i) clique_of[order[i]] = 0;
+    if (rest > 0) {
+        last_member.push_back(-1);
+        size.push_back(rest);
+    }
     TreeDecomposition td;
-    for (Vertex i = n; i-- > 0;) {
+    td.shortcut = elimination.shortcut;
+    std::int64_t members = rest;
+    for (Vertex i = filled.eliminated; i-- > 0;) {
         const Vertex v = order[i], p = filled.parent[v];
         const Vertex host = p < 0 ? -1 : clique_of[p];
         // N⁺(v) lies in the clique of its first member; equal sizes mean that v extends that clique.
-        if (host >= 0 && higher(v) == higher(last_member[host]) + 1) {
+        if (host >= 0 && filled.higher(v) == size[host]) {
             last_member[host] = v;
             clique_of[v] = host;
+            ++size[host];
             continue;
         }
         clique_of[v] = static_cast<Vertex>(last_member.size());
         if (host >= 0) td.edges.push_back({host, clique_of[v]});
         last_member.push_back(v);
+        size.push_back(filled.higher(v) + 1);
+        members += size.back();
     }
+    td.bag_ptr.reserve(size.size() + 1);
+    td.bag_nodes.reserve(static_cast<std::size_t>(members) + size.size());
     std::vector<Vertex> bag;
     for (Vertex w : last_member) {
-        const auto first = filled.later.begin() + filled.ptr[position[w]];
-        bag.assign(first, first + higher(w));
-        bag.push_back(w);
+        if (w < 0) {
+            bag.assign(order.begin() + filled.eliminated, order.end());
+        } else {
+            const auto first = filled.later.begin() + filled.ptr[filled.position[w]];
+            bag.assign(first, first + filled.higher(w));
+            bag.push_back(w);
+        }
         std::sort(bag.begin(), bag.end());
+        watch.check(4 * static_cast<std::int64_t>(bag.size()));
         td.add_bag(bag);
     }
     return td;
 }
 
-std::optional<std::string> first_violation(GraphView graph, DecompositionView td) {
-    if (auto why = bag_violation(graph, td)) return why;
-    if (auto why = forest_violation(td)) return why;
+std::optional<std::string> first_violation(GraphView graph, DecompositionView td, Watch watch) {
+    if (auto why = bag_violation(graph, td, watch)) return why;
+    if (auto why = forest_violation(td, watch)) return why;
 
     const Vertex n = graph.num_nodes();
     const Forest forest = rooted(td);
@@ -168,6 +200,8 @@ std::optional<std::string> first_violation(GraphView graph, DecompositionView td
     for (Vertex b : forest.top_down) {
         const Vertex p = forest.parent[b];
         depth[b] = p < 0 ? 0 : depth[p] + 1;
+        watch.check(1 + static_cast<std::int64_t>(td.bag(b).size()) +
+                    (p < 0 ? 0 : static_cast<std::int64_t>(td.bag(p).size())));
         const auto above = p < 0 ? std::span<const Vertex>{} : td.bag(p);
         auto it = above.begin();
         for (Vertex v : td.bag(b)) {
@@ -181,7 +215,8 @@ std::optional<std::string> first_violation(GraphView graph, DecompositionView td
     }
     for (Vertex v = 0; v < n; ++v)
         if (top[v] < 0) return "node " + text(v) + " is in no bag";
-    for (Vertex u = 0; u < n; ++u)
+    for (Vertex u = 0; u < n; ++u) {
+        watch.check(1 + 8 * graph.degree(u));
         for (Vertex v : graph.neighbours(u)) {
             if (v < u) continue;
             // With connected subtrees, two vertices meet exactly if the one with the deeper top meets the other there.
@@ -190,23 +225,26 @@ std::optional<std::string> first_violation(GraphView graph, DecompositionView td
             if (!std::binary_search(bag.begin(), bag.end(), low == u ? v : u))
                 return "edge " + text(u) + "-" + text(v) + " is in no bag";
         }
+    }
     return std::nullopt;
 }
 
-bool is_normalised(GraphView graph, DecompositionView td) {
-    const Components components = connected_components(graph);
+bool is_normalised(GraphView graph, DecompositionView td, Watch watch) {
+    const Components components = connected_components(graph, watch);
     const std::int64_t bags = td.num_bags();
     std::vector<Vertex> above(bags, -1);
     for (auto [a, b] : td.edges) {
         const Vertex low = std::min(a, b), high = std::max(a, b);
         if (std::exchange(above[high], low) >= 0) return false;
         const auto x = td.bag(a), y = td.bag(b);
+        watch.check(static_cast<std::int64_t>(x.size() + y.size()));
         if (std::includes(x.begin(), x.end(), y.begin(), y.end())) return false;
         if (std::includes(y.begin(), y.end(), x.begin(), x.end())) return false;
     }
     std::int64_t label = -1;
     for (std::int64_t b = 0; b < bags; ++b) {
         if (td.bag(b).empty()) return false;
+        watch.check(static_cast<std::int64_t>(td.bag(b).size()));
         if (above[b] < 0) ++label;
         for (Vertex v : td.bag(b))
             if (components.label[v] != label) return false;
@@ -214,8 +252,8 @@ bool is_normalised(GraphView graph, DecompositionView td) {
     return label + 1 == components.count();
 }
 
-TreeDecomposition normalised(GraphView graph, DecompositionView td) {
-    const Components components = connected_components(graph);
+TreeDecomposition normalised(GraphView graph, DecompositionView td, Watch watch) {
+    const Components components = connected_components(graph, watch);
     const Forest forest = rooted(td);
 
     // Cut every bag by component. Of one component, the pieces form a subtree, so a piece's parent piece is in the
@@ -227,6 +265,7 @@ TreeDecomposition normalised(GraphView graph, DecompositionView td) {
     std::vector<Piece> pieces;
     std::vector<std::int64_t> piece_ptr(td.num_bags(), 0), piece_end(td.num_bags(), 0);
     for (Vertex b : forest.top_down) {
+        watch.check(1 + 8 * static_cast<std::int64_t>(td.bag(b).size()));
         std::vector<Vertex> nodes(td.bag(b).begin(), td.bag(b).end());
         std::stable_sort(nodes.begin(), nodes.end(),
                          [&](Vertex x, Vertex y) { return components.label[x] < components.label[y]; });
@@ -258,6 +297,7 @@ TreeDecomposition normalised(GraphView graph, DecompositionView td) {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         if (pieces[i].parent < 0) continue;
         const Vertex p = find(pieces[i].parent);
+        watch.check(static_cast<std::int64_t>(pieces[p].nodes.size() + pieces[i].nodes.size()));
         if (contains(pieces[p].nodes, pieces[i].nodes)) {
             merged[i] = p;
         } else if (contains(pieces[i].nodes, pieces[p].nodes)) {

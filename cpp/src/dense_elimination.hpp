@@ -14,7 +14,7 @@ namespace neuraltrees {
 class DenseElimination {
 public:
     DenseElimination() = default;
-    explicit DenseElimination(SparseElimination& sparse) : number(sparse.alive.size(), -1) {
+    DenseElimination(SparseElimination& sparse, Watch& watch) : number(sparse.alive.size(), -1), watch_(&watch) {
         for (Vertex v = 0; v < static_cast<Vertex>(sparse.alive.size()); ++v)
             if (sparse.alive[v]) {
                 number[v] = static_cast<Vertex>(names.size());
@@ -26,6 +26,7 @@ public:
         rows.assign(words * names.size(), 0);
         for (std::size_t i = 0; i < names.size(); ++i)
             for (Vertex u : sparse.neighbours(names[i])) set_bit(row(i), number[u]);
+        if (!sparse.counted) count_fill();
     }
 
     std::span<std::uint64_t> row(std::size_t i) { return {rows.data() + words * i, words}; }
@@ -52,6 +53,7 @@ public:
         for_each_bit(around, [&](Vertex a) { list.push_back(a); });
         for (Vertex a : list) {
             auto r = row(a);
+            work(words);
             std::int64_t strangers = 0;
             for (std::size_t w = 0; w < words; ++w) strangers += std::popcount(r[w] & ~around[w]);
             fill[a] -= strangers - 1;  // v itself is not among its own neighbours
@@ -69,12 +71,51 @@ public:
             }
     }
 
+    /// Removes v and joins its neighbours without counting fill, which is wrong from then on.
+    void eliminate_uncounted(Vertex v) {
+        const std::vector<std::uint64_t> around(row(v).begin(), row(v).end());
+        for_each_bit(around, [&](Vertex a) {
+            auto r = row(a);
+            work(words);
+            std::int64_t count = -1;  // a itself
+            for (std::size_t w = 0; w < words; ++w) count += std::popcount(r[w] |= around[w]);
+            clear_bit(r, a);
+            clear_bit(r, v);
+            degree[a] = count - 1;
+        });
+        std::fill(row(v).begin(), row(v).end(), 0);
+    }
+
+    /// About how much `effort` grows if v is eliminated with its fill counted.
+    std::int64_t cost(Vertex v) const {
+        return (2 * degree[v] + fill[v]) * static_cast<std::int64_t>(words) + fill[v] * degree[v] / 2;
+    }
+
     std::vector<Vertex> names, number;
     std::size_t words = 0;
     std::vector<std::uint64_t> rows;
     std::vector<std::int64_t> fill, degree;
+    std::int64_t effort = 0;  // words that were read, and counts that were changed
 
 private:
+    Watch* watch_ = nullptr;
+
+    void count_fill() {
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const auto around = row(i);
+            std::int64_t missing = 0;
+            for_each_bit(around, [&](Vertex a) {
+                const auto r = row(a);
+                for (std::size_t w = 0; w < words; ++w) missing += std::popcount(around[w] & ~r[w]);
+            });
+            fill[i] = (missing - degree[i]) / 2;  // every neighbour misses itself
+            watch_->check(degree[i] * static_cast<std::int64_t>(words));
+        }
+    }
+    void work(std::size_t steps) {
+        effort += static_cast<std::int64_t>(steps);
+        watch_->check(static_cast<std::int64_t>(steps));
+    }
     template <typename Touch>
     void join(Vertex a, Vertex b, Touch&& touch) {
         auto x = row(a), y = row(b);
@@ -88,6 +129,7 @@ private:
                 touch(c);
             }
         }
+        work(words + static_cast<std::size_t>(common));
         fill[a] += degree[a]++ - common;
         fill[b] += degree[b]++ - common;
         set_bit(x, b);

@@ -17,17 +17,30 @@ void check_count(std::int64_t num_nodes) {
                          ". Number the nodes 0, 1, 2, … without gaps, or split the graph.");
 }
 
-void check_ids(std::span<const std::int64_t> ids, std::int64_t num_nodes) {
-    for (std::size_t i = 0; i < ids.size(); ++i)
+/// Refuses ids with huge gaps, and headers that lie, before gigabytes are allocated for nodes without edges.
+void check_gaps(std::int64_t num_nodes, std::size_t edges) {
+    constexpr std::int64_t many = std::int64_t{1} << 27;
+    if (num_nodes <= many || num_nodes / 16 <= static_cast<std::int64_t>(edges)) return;
+    throw InputError("Expected a graph in which most nodes have edges; got " + std::to_string(num_nodes) +
+                     " nodes and " + std::to_string(edges) + " edges, which would take " +
+                     std::to_string(num_nodes >> 26) +
+                     " GiB for isolated nodes. Number the nodes 0, 1, 2, … without gaps, and leave out isolated ones.");
+}
+
+void check_ids(std::span<const std::int64_t> ids, std::int64_t num_nodes, Watch& watch) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        watch.check();
         if (ids[i] < 0 || ids[i] >= num_nodes)
             throw InputError("Expected node ids between 0 and " + std::to_string(num_nodes - 1) + "; got " +
                              std::to_string(ids[i]) + " in edge " + std::to_string(i) + ".");
+    }
 }
 
-void sort_and_merge_rows(Graph& graph) {
+void sort_and_merge_rows(Graph& graph, Watch& watch) {
     std::int64_t write = 0, begin = 0;
     for (std::size_t v = 0; v + 1 < graph.ptr.size(); ++v) {
         const std::int64_t end = graph.ptr[v + 1];
+        watch.check(1 + 4 * (end - begin));
         auto first = graph.adj.begin() + begin, last = graph.adj.begin() + end;
         if (!std::is_sorted(first, last)) std::sort(first, last);
         last = std::unique(first, last);
@@ -50,61 +63,78 @@ bool GraphView::has_edge(Vertex u, Vertex v) const {
 }
 
 Graph graph_from_edges(std::span<const std::int64_t> source, std::span<const std::int64_t> target,
-                       std::int64_t num_nodes) {
+                       std::int64_t num_nodes, Watch watch) {
     if (source.size() != target.size()) throw InputError("Expected as many sources as targets.");
     check_count(num_nodes);
-    check_ids(source, num_nodes);
-    check_ids(target, num_nodes);
+    check_gaps(num_nodes, source.size());
+    check_ids(source, num_nodes, watch);
+    check_ids(target, num_nodes, watch);
 
     Graph graph;
     graph.ptr.assign(num_nodes + 1, 0);
-    for (std::size_t i = 0; i < source.size(); ++i)
+    for (std::size_t i = 0; i < source.size(); ++i) {
+        watch.check(2);
         if (source[i] != target[i]) {
             ++graph.ptr[source[i] + 1];
             ++graph.ptr[target[i] + 1];
         }
+    }
     for (std::int64_t v = 0; v < num_nodes; ++v) graph.ptr[v + 1] += graph.ptr[v];
     graph.adj.resize(graph.ptr[num_nodes]);
     std::vector<std::int64_t> next(graph.ptr.begin(), graph.ptr.end() - 1);
-    for (std::size_t i = 0; i < source.size(); ++i)
+    for (std::size_t i = 0; i < source.size(); ++i) {
+        watch.check(8);
         if (source[i] != target[i]) {
             graph.adj[next[source[i]]++] = static_cast<Vertex>(target[i]);
             graph.adj[next[target[i]]++] = static_cast<Vertex>(source[i]);
         }
-    sort_and_merge_rows(graph);
+    }
+    sort_and_merge_rows(graph, watch);
     return graph;
 }
 
-Components connected_components(GraphView graph) {
+Components connected_components(GraphView graph, Watch watch) {
     const Vertex n = graph.num_nodes();
     Components out;
     out.label.assign(n, -1);
-    out.nodes.reserve(n);
     out.ptr.push_back(0);
+    std::vector<Vertex> found;
+    found.reserve(n);
     for (Vertex seed = 0; seed < n; ++seed) {
         if (out.label[seed] >= 0) continue;
         const auto label = static_cast<Vertex>(out.ptr.size()) - 1;
-        std::size_t head = out.nodes.size();
+        std::size_t head = found.size();
         out.label[seed] = label;
-        out.nodes.push_back(seed);
-        for (; head < out.nodes.size(); ++head)
-            for (Vertex u : graph.neighbours(out.nodes[head]))
+        found.push_back(seed);
+        for (; head < found.size(); ++head) {
+            watch.check(1 + graph.degree(found[head]));
+            if (head + 8 < found.size()) {  // rows lie anywhere in memory
+                __builtin_prefetch(&graph.ptr[found[head + 8]]);
+                const auto soon = graph.neighbours(found[head + 4]);
+                __builtin_prefetch(soon.data());
+                for (Vertex u : graph.neighbours(found[head + 2])) __builtin_prefetch(&out.label[u]);
+            }
+            for (Vertex u : graph.neighbours(found[head]))
                 if (out.label[u] < 0) {
                     out.label[u] = label;
-                    out.nodes.push_back(u);
+                    found.push_back(u);
                 }
-        const auto first = out.nodes.begin() + out.ptr.back();
-        if (!std::is_sorted(first, out.nodes.end())) std::sort(first, out.nodes.end());
-        out.ptr.push_back(static_cast<std::int64_t>(out.nodes.size()));
+        }
+        out.ptr.push_back(static_cast<std::int64_t>(found.size()));
     }
+    // In the order of their numbers, the members of every component come out sorted.
+    out.nodes = std::move(found);
+    std::vector<std::int64_t> next(out.ptr.begin(), out.ptr.end() - 1);
+    for (Vertex v = 0; v < n; ++v) out.nodes[next[out.label[v]]++] = v;
     return out;
 }
 
-Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position) {
+Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position, Watch watch) {
     for (std::size_t i = 0; i < nodes.size(); ++i) position[nodes[i]] = static_cast<Vertex>(i);
     Graph out;
     out.ptr.reserve(nodes.size() + 1);
     for (Vertex v : nodes) {
+        watch.check(1 + 4 * graph.degree(v));
         for (Vertex u : graph.neighbours(v))
             if (position[u] >= 0) out.adj.push_back(position[u]);
         std::sort(out.adj.begin() + out.ptr.back(), out.adj.end());
@@ -114,10 +144,12 @@ Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vect
     return out;
 }
 
-Graph moral_graph(std::span<const std::int64_t> source, std::span<const std::int64_t> target, std::int64_t num_nodes) {
+Graph moral_graph(std::span<const std::int64_t> source, std::span<const std::int64_t> target, std::int64_t num_nodes,
+                  Watch watch) {
     check_count(num_nodes);
-    check_ids(source, num_nodes);
-    check_ids(target, num_nodes);
+    check_gaps(num_nodes, source.size());
+    check_ids(source, num_nodes, watch);
+    check_ids(target, num_nodes, watch);
     std::vector<std::vector<std::int64_t>> parents(num_nodes);
     std::vector<std::int64_t> from(source.begin(), source.end()), to(target.begin(), target.end());
     for (std::size_t i = 0; i < source.size(); ++i)
@@ -125,13 +157,15 @@ Graph moral_graph(std::span<const std::int64_t> source, std::span<const std::int
     for (auto& group : parents) {
         std::sort(group.begin(), group.end());
         group.erase(std::unique(group.begin(), group.end()), group.end());
-        for (std::size_t i = 0; i < group.size(); ++i)
+        for (std::size_t i = 0; i < group.size(); ++i) {
+            watch.check(static_cast<std::int64_t>(group.size()));
             for (std::size_t j = i + 1; j < group.size(); ++j) {
                 from.push_back(group[i]);
                 to.push_back(group[j]);
             }
+        }
     }
-    return graph_from_edges(from, to, num_nodes);
+    return graph_from_edges(from, to, num_nodes, watch);
 }
 
 }  // namespace neuraltrees

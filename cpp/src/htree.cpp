@@ -14,6 +14,7 @@ namespace neuraltrees {
 namespace {
 
 constexpr std::int64_t roots_per_chunk = 512;
+constexpr std::int64_t nodes_per_vertex = 64;  // an H-tree with more is large because of its width
 
 /// G[bag] for a bag of at most 64 sorted vertices. Short rows are scanned; of two vertices with long rows, one is
 /// looked up in the row of the other, so that a hub costs no more than another vertex. In a small bag a neighbour is
@@ -69,9 +70,9 @@ struct Place {
 /// every store.
 class Stamper {
 public:
-    Stamper(HTree& tree, std::int64_t root_edges, std::int64_t children, Interrupt& interrupt)
-        : interrupt_(interrupt), parent_(tree.parent.data.get()), level_(tree.level.data.get()),
-          kappa_(tree.kappa.data.get()), component_(tree.component.data.get()), bag_ptr_(tree.bag_ptr.data.get()),
+    Stamper(HTree& tree, std::int64_t root_edges, std::int64_t children, Watch watch)
+        : watch_(watch), parent_(tree.parent.data.get()), level_(tree.level.data.get()), kappa_(tree.kappa.data.get()),
+          component_(tree.component.data.get()), bag_ptr_(tree.bag_ptr.data.get()),
           bag_nodes_(tree.bag_nodes.data.get()) {
         const std::int64_t edges = root_edges + 2 * children;
         up_source_ = tree.edge_index.data.get() + root_edges;
@@ -95,7 +96,6 @@ public:
         while (!stack_.empty()) {
             const auto [child, above] = stack_.back();
             stack_.pop_back();
-            if ((++stamped_ & 0xffff) == 0) interrupt_.check();
             const std::int64_t id = at.node++, first = at.entry, depth = level_[above] + 1;
             node(id, above, depth, -1, place.component, first);
             edges(at.rank++, id, above);
@@ -119,6 +119,7 @@ private:
     void leaves(Cursor& at, std::int64_t above, std::int64_t depth, std::int64_t first, std::int64_t count,
                 std::int64_t component) {
         const std::int64_t id = at.node, entry = at.entry, rank = at.rank;
+        watch_.check(8 + 8 * count);
         for (std::int64_t i = 0; i < count; ++i) {
             const std::int64_t v = bag_nodes_[first + i];
             node(id + i, above, depth, v, component, entry + i);
@@ -142,8 +143,7 @@ private:
         down_type_[rank] = 2;
     }
 
-    Interrupt& interrupt_;
-    std::uint64_t stamped_ = 0;
+    Watch watch_;
     std::int64_t *parent_, *level_, *kappa_, *component_, *bag_ptr_, *bag_nodes_;
     std::int64_t *up_source_, *up_target_, *up_type_, *down_source_, *down_target_, *down_type_;
     std::vector<std::pair<const BagPlan::Child*, std::int64_t>> stack_;
@@ -151,31 +151,66 @@ private:
 
 /// Finds the plan of every root bag, with one planner per thread.
 void plan_roots(GraphView graph, DecompositionView td, const HTreeOptions& options,
-                std::span<const std::unique_ptr<BagPlanner>> planners, std::span<Place> places, Interrupt& interrupt) {
+                std::span<const std::unique_ptr<BagPlanner>> planners, std::span<Place> places, Watch watch) {
     const auto threads = static_cast<int>(planners.size());
     std::vector<std::vector<Vertex>> positions(threads);
     std::atomic<std::int64_t> total{0};
-    const auto plan_chunk = [&](std::int64_t begin, std::int64_t end, int worker) {
-        interrupt.check();
+    // Beyond the limit it goes on counting if the tree is no larger than that of any large graph: the error then says
+    // how many nodes to allow.
+    const std::int64_t most = std::max<std::int64_t>(options.max_nodes, nodes_per_vertex * graph.num_nodes());
+    const auto plan_chunk = [&, watch](std::int64_t begin, std::int64_t end, int worker) {
+        Watch own(watch);
+        own.check();
         std::int64_t nodes = 0;
         for (std::int64_t r = begin; r < end; ++r) {
             prefetch_rows(graph, td, r, end);
             const auto bag = td.bag(r);
+            own.check(8 * static_cast<std::int64_t>(bag.size()));
             if (bag.size() <= SmallGraph::max_nodes) {
                 places[r].plan = planners[worker]->plan(small_bag_graph(graph, bag));
             } else {
                 positions[worker].resize(graph.num_nodes(), -1);
-                places[r].plan = planners[worker]->plan(induced_subgraph(graph, bag, positions[worker]));
+                places[r].plan = planners[worker]->plan(induced_subgraph(graph, bag, positions[worker], own));
             }
             nodes += places[r].plan->nodes;
         }
-        if ((total += nodes) > options.max_nodes) throw TreeTooLargeError(options.max_nodes, td.width());
+        if ((total += nodes) > most) throw TreeTooLargeError(options.max_nodes, td.width(), total);
     };
     try {
-        parallel_chunks(td.num_bags(), roots_per_chunk, threads, plan_chunk);
-    } catch (const TreeTooLargeError&) {
-        throw TreeTooLargeError(options.max_nodes, td.width());  // the planner knows only the bag it was at
+        parallel_chunks(td.num_bags(), roots_per_chunk, threads, plan_chunk, watch);
+    } catch (const TreeTooLargeError& error) {
+        // The planner knows only the bag it was at.
+        throw TreeTooLargeError(options.max_nodes, td.width(), std::max<std::int64_t>(total, error.nodes));
     }
+    if (total > options.max_nodes) throw TreeTooLargeError(options.max_nodes, td.width(), total, true);
+}
+
+/// Throws if the tree would have far more nodes than allowed, as a sample of the root bags shows; each bag is drawn
+/// with a probability proportional to its size. Only for decompositions with bags that take long to plan.
+void refuse_early(GraphView graph, DecompositionView td, const HTreeOptions& options, const DecomposeOptions& nested,
+                  Watch watch) {
+    constexpr std::uint64_t draws = 64;
+    constexpr double seconds = 0.7, seconds_per_bag = 0.1, safety = 2;
+    const auto entries = static_cast<std::int64_t>(td.bag_nodes.size());
+    if (entries + td.num_bags() > options.max_nodes && td.width() >= SmallGraph::max_nodes)
+        throw TreeTooLargeError(options.max_nodes, td.width(), entries + td.num_bags());
+    if (td.width() < SmallGraph::max_nodes) return;
+    std::vector<Vertex> position(graph.num_nodes(), -1);
+    Watch sampling = watch.part(seconds);
+    double per_member = 0, drawn = 0;
+    for (std::uint64_t draw = 0; draw < draws && !sampling.late(); ++draw) {
+        const auto at = static_cast<std::int64_t>(mix(draw) % static_cast<std::uint64_t>(entries));
+        const auto bag = std::upper_bound(td.bag_ptr.begin(), td.bag_ptr.end(), at) - td.bag_ptr.begin() - 1;
+        const Graph part = induced_subgraph(graph, td.bag(bag), position, watch);
+        BagPlanner planner(nested, options.max_nodes);
+        const std::int64_t nodes = planner.count_nodes(part, sampling.part(seconds_per_bag));
+        per_member += static_cast<double>(nodes) / static_cast<double>(td.bag(bag).size());
+        ++drawn;
+    }
+    const double nodes = per_member / drawn * static_cast<double>(entries);
+    if (drawn >= 4 && nodes > safety * static_cast<double>(options.max_nodes))
+        throw TreeTooLargeError(options.max_nodes, td.width(),
+                                static_cast<std::int64_t>(std::min(nodes / safety, 1e18)));
 }
 
 /// How many nodes the tree has, and how many entries their bags have together.
@@ -215,19 +250,21 @@ Totals assign_positions(DecompositionView td, std::span<Place> places) {
 
 }  // namespace
 
-HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& options, Interrupt& interrupt) {
+HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& options, Watch watch) {
     const std::int64_t roots = td.num_bags();
     const int threads = std::max(1, options.nested.threads);
     DecomposeOptions nested = options.nested;
     nested.threads = 1;
     if (nested.method == Method::exact || nested.method == Method::best) nested.method = Method::min_fill;
 
+    refuse_early(graph, td, options, nested, watch);
     std::vector<std::unique_ptr<BagPlanner>> planners;
-    for (int t = 0; t < threads; ++t) planners.push_back(BagPlanner::borrow(nested, options.max_nodes, interrupt));
+    for (int t = 0; t < threads; ++t) planners.push_back(BagPlanner::borrow(nested, options.max_nodes, watch));
     const auto storage = std::make_unique_for_overwrite<Place[]>(roots);
     const std::span<Place> places(storage.get(), static_cast<std::size_t>(roots));
-    plan_roots(graph, td, options, planners, places, interrupt);
+    plan_roots(graph, td, options, planners, places, watch);
     const Totals total = assign_positions(td, places);
+    if (options.announce) options.announce(total.nodes);
 
     const auto root_edges = static_cast<std::int64_t>(2 * td.edges.size());
     const std::int64_t children = total.nodes - roots, edges = root_edges + 2 * children;
@@ -238,18 +275,24 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
     tree.edge_index = Buffer(2 * edges);
     tree.edge_type = Buffer(edges);
     tree.bag_ptr[total.nodes] = total.entries;
-    parallel_chunks(root_edges / 2, 16 * roots_per_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
-        for (std::int64_t i = begin; i < end; ++i) {
-            const std::int64_t a = places[td.edges[i][0]].root, b = places[td.edges[i][1]].root, e = 2 * i;
-            tree.edge_index[e] = tree.edge_index[edges + e + 1] = a;
-            tree.edge_index[e + 1] = tree.edge_index[edges + e] = b;
-            tree.edge_type[e] = tree.edge_type[e + 1] = 0;
-        }
-    });
-    parallel_chunks(roots, roots_per_chunk, threads, [&](std::int64_t begin, std::int64_t end, int) {
-        Stamper stamper(tree, root_edges, children, interrupt);
-        for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r));
-    });
+    parallel_chunks(
+        root_edges / 2, 16 * roots_per_chunk, threads,
+        [&](std::int64_t begin, std::int64_t end, int) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t a = places[td.edges[i][0]].root, b = places[td.edges[i][1]].root, e = 2 * i;
+                tree.edge_index[e] = tree.edge_index[edges + e + 1] = a;
+                tree.edge_index[e + 1] = tree.edge_index[edges + e] = b;
+                tree.edge_type[e] = tree.edge_type[e + 1] = 0;
+            }
+        },
+        watch);
+    parallel_chunks(
+        roots, roots_per_chunk, threads,
+        [&](std::int64_t begin, std::int64_t end, int) {
+            Stamper stamper(tree, root_edges, children, watch);
+            for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r));
+        },
+        watch);
     for (auto& planner : planners) BagPlanner::give_back(std::move(planner));
     return tree;
 }

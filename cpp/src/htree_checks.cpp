@@ -11,7 +11,8 @@ std::string text(std::int64_t x) { return std::to_string(x); }
 
 class Checker {
 public:
-    Checker(GraphView graph, const HTreeView& tree) : g_(graph), t_(tree), n_(tree.num_nodes()) {}
+    Checker(GraphView graph, const HTreeView& tree, Watch watch)
+        : g_(graph), t_(tree), n_(tree.num_nodes()), watch_(watch) {}
 
     std::optional<std::string> run() {
         for (auto check : {&Checker::shapes, &Checker::hierarchy, &Checker::bags, &Checker::edges, &Checker::roots,
@@ -39,6 +40,7 @@ private:
     Why hierarchy() {
         children_.assign(n_, 0);
         for (std::int64_t i = 0; i < n_; ++i) {
+            watch_.check();
             const std::int64_t p = t_.parent[i];
             if (p < -1 || p >= i)
                 return "the parent of node " + text(i) + " is " + text(p) + ", not an earlier node or -1";
@@ -55,6 +57,7 @@ private:
     Why bags() {
         for (std::int64_t i = 0; i < n_; ++i) {
             const auto bag = t_.bag(i);
+            watch_.check(2 * static_cast<std::int64_t>(bag.size()));
             if (bag.empty()) return "the bag of node " + text(i) + " is empty";
             for (std::size_t j = 0; j < bag.size(); ++j) {
                 if (bag[j] < 0 || bag[j] >= g_.num_nodes())
@@ -78,6 +81,7 @@ private:
         const std::int64_t m = t_.num_edges();
         std::vector<std::array<std::int64_t, 2>> forward, backward;
         for (std::int64_t e = 0; e < m; ++e) {
+            watch_.check();
             const std::int64_t a = t_.edge_index[e], b = t_.edge_index[m + e];
             if (a < 0 || b < 0 || a >= n_ || b >= n_) return "edge " + text(e) + " names a node that is not there";
             switch (t_.edge_type[e]) {
@@ -121,7 +125,7 @@ private:
                 td.add_bag(bag);
             }
         for (auto [a, b] : root_edges_) td.edges.push_back({number[a], number[b]});
-        if (auto why = first_violation(g_, td)) return "the root bags are no tree decomposition: " + *why;
+        if (auto why = first_violation(g_, td, watch_)) return "the root bags are no tree decomposition: " + *why;
         for (auto [a, b] : td.edges) {
             const auto x = td.view().bag(a), y = td.view().bag(b);
             if (std::includes(x.begin(), x.end(), y.begin(), y.end()) ||
@@ -131,7 +135,7 @@ private:
                 return "root nodes " + text(node[a]) + " and " + text(node[b]) +
                        " are joined but in different components";
         }
-        const Components components = connected_components(g_);
+        const Components components = connected_components(g_, watch_);
         if (roots_ - static_cast<std::int64_t>(root_edges_.size()) != components.count())
             return "the root bags form " + text(roots_ - static_cast<std::int64_t>(root_edges_.size())) +
                    " trees, but the graph has " + text(components.count()) + " connected components";
@@ -145,6 +149,7 @@ private:
     Why leaves() {
         std::vector<char> seen(g_.num_nodes(), 0);
         for (std::int64_t i = 0; i < n_; ++i) {
+            watch_.check();
             const bool leaf = t_.kappa[i] >= 0;
             if (t_.kappa[i] < -1)
                 return "the kappa of node " + text(i) + " is " + text(t_.kappa[i]) + ", neither a graph node nor -1";
@@ -179,10 +184,12 @@ private:
     Why nested(std::int64_t i, std::span<const std::int64_t> children) {
         const auto bag = t_.bag(i);
         std::vector<std::array<std::int64_t, 2>> pairs;
-        for (std::size_t a = 0; a < bag.size(); ++a)
+        for (std::size_t a = 0; a < bag.size(); ++a) {
+            watch_.check(4 * static_cast<std::int64_t>(bag.size()));
             for (std::size_t b = a + 1; b < bag.size(); ++b)
                 if (g_.has_edge(static_cast<Vertex>(bag[a]), static_cast<Vertex>(bag[b])))
                     pairs.push_back({bag[a], bag[b]});
+        }
         const bool complete = pairs.size() == bag.size() * (bag.size() - 1) / 2;
         const auto leaves =
             std::count_if(children.begin(), children.end(), [&](std::int64_t c) { return t_.kappa[c] >= 0; });
@@ -202,17 +209,21 @@ private:
         if (complete)
             return covered.size() == children.size() ? Why{}
                                                      : Why{"node " + text(i) + " has two leaves of one graph node"};
-        for (auto [u, v] : pairs)
+        for (auto [u, v] : pairs) {
+            watch_.check(8 * static_cast<std::int64_t>(children.size()));
             if (std::none_of(children.begin(), children.end(), [&, u = u, v = v](std::int64_t c) {
                     const auto b = t_.bag(c);
                     return std::binary_search(b.begin(), b.end(), u) && std::binary_search(b.begin(), b.end(), v);
                 }))
                 return "edge " + text(u) + "-" + text(v) + " is in no child of node " + text(i);
+        }
         for (std::int64_t a : children)
-            for (std::int64_t b : children)
+            for (std::int64_t b : children) {
+                watch_.check(static_cast<std::int64_t>(t_.bag(a).size() + t_.bag(b).size()));
                 if (a != b && std::includes(t_.bag(a).begin(), t_.bag(a).end(), t_.bag(b).begin(), t_.bag(b).end()))
                     return "of the children of node " + text(i) + ", the bag of " + text(a) + " contains that of " +
                            text(b);
+            }
         weight -= static_cast<std::int64_t>(bag.size());
         if (const std::int64_t most = spanning_weight(children); most != weight)
             return "the children of node " + text(i) + " are no tree decomposition: their intersections span " +
@@ -235,6 +246,7 @@ private:
             for (std::size_t i = 0; i < children.size(); ++i) {
                 if (done[i]) continue;
                 const auto b = t_.bag(children[i]);
+                watch_.check(static_cast<std::int64_t>(a.size() + b.size()));
                 std::int64_t common = 0;
                 for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
                     common += *x == *y;
@@ -266,23 +278,25 @@ private:
     GraphView g_;
     const HTreeView& t_;
     std::int64_t n_, roots_ = 0, rest_ = 0;
+    Watch watch_;
     std::vector<std::int64_t> children_;
     std::vector<std::array<std::int64_t, 2>> root_edges_;
 };
 
 }  // namespace
 
-std::optional<std::string> first_violation(GraphView graph, const HTreeView& tree) {
-    return Checker(graph, tree).run();
+std::optional<std::string> first_violation(GraphView graph, const HTreeView& tree, Watch watch) {
+    return Checker(graph, tree, watch).run();
 }
 
-std::vector<std::int64_t> diameters(const HTreeView& t) {
+std::vector<std::int64_t> diameters(const HTreeView& t, Watch watch) {
     const std::int64_t n = t.num_nodes(), m = t.num_edges();
     // The arrays may come from a file: whatever is used as an index is checked first.
     if (static_cast<std::int64_t>(t.component.size()) != n || static_cast<std::int64_t>(t.edge_index.size()) != 2 * m)
         throw InputError("Expected an H-tree; got arrays of different lengths.");
     std::int64_t components = 0;
     for (std::int64_t i = 0; i < n; ++i) {
+        watch.check(4);
         if (t.parent[i] < -1 || t.parent[i] >= i || t.component[i] < 0 || t.component[i] >= n)
             throw InputError("Expected an H-tree; got parent " + text(t.parent[i]) + " and component " +
                              text(t.component[i]) + " at node " + text(i) + ".");
@@ -293,6 +307,7 @@ std::vector<std::int64_t> diameters(const HTreeView& t) {
             throw InputError("Expected an H-tree; edge " + text(e) + " names a node that is not there.");
     std::vector<std::int64_t> longest(components, 0), height(n, 0);
     auto hang = [&](std::int64_t below, std::int64_t above) {
+        watch.check(4);
         auto& best = longest[t.component[above]];
         best = std::max(best, height[above] + height[below] + 1);
         height[above] = std::max(height[above], height[below] + 1);

@@ -95,7 +95,7 @@ private:
 
 }  // namespace
 
-Graph parse_gr(std::string_view text) {
+Graph parse_gr(std::string_view text, Watch watch) {
     Lines lines(text);
     if (!lines.next()) lines.fail("expected a header 'p tw NODES EDGES', got the end of the file");
     lines.expect("p");
@@ -105,6 +105,7 @@ Graph parse_gr(std::string_view text) {
     lines.finish();
     std::vector<std::int64_t> source, target;
     while (lines.next()) {
+        watch.check(16);
         if (static_cast<std::int64_t>(source.size()) == edges)
             lines.fail("expected " + std::to_string(edges) + " edges as the header says, got more");
         source.push_back(lines.number("a node", 1, nodes) - 1);
@@ -114,10 +115,14 @@ Graph parse_gr(std::string_view text) {
     if (static_cast<std::int64_t>(source.size()) != edges)
         lines.fail("expected " + std::to_string(edges) + " edges as the header says, got " +
                    std::to_string(source.size()));
-    return graph_from_edges(source, target, nodes);
+    try {
+        return graph_from_edges(source, target, nodes, watch);
+    } catch (const InputError& error) {
+        throw ParseError(std::string("the header: ") + error.what());
+    }
 }
 
-ParsedDecomposition parse_td(std::string_view text) {
+ParsedDecomposition parse_td(std::string_view text, Watch watch) {
     Lines lines(text);
     if (!lines.next()) lines.fail("expected a header 's td BAGS MAXBAG NODES', got the end of the file");
     lines.expect("s");
@@ -132,6 +137,7 @@ ParsedDecomposition parse_td(std::string_view text) {
     std::unordered_set<std::int64_t> seen;
     TreeDecomposition td;
     while (lines.next()) {
+        watch.check(32);
         if (lines.peek() == "b") {
             lines.word();
             if (static_cast<std::int64_t>(id.size()) == bags)
@@ -140,6 +146,7 @@ ParsedDecomposition parse_td(std::string_view text) {
             if (!seen.insert(id.back()).second) lines.fail("bag " + std::to_string(id.back() + 1) + " is given twice");
             auto& members = bag.emplace_back();
             while (const auto v = lines.maybe_number("a node")) {
+                watch.check(16);
                 if (*v < 1 || *v > nodes)
                     lines.fail("expected a node between 1 and " + std::to_string(nodes) + ", got " +
                                std::to_string(*v));

@@ -12,8 +12,8 @@ namespace {
 
 class RegionSearch {
 public:
-    RegionSearch(GraphView graph, int lower_bound, std::uint64_t seed, Clock& clock)
-        : graph_(graph), seed_(seed), clock_(clock), position_(graph.num_nodes(), -1) {
+    RegionSearch(GraphView graph, int lower_bound, std::uint64_t seed, Watch watch)
+        : graph_(graph), seed_(seed), watch_(watch), position_(graph.num_nodes(), -1) {
         best_.lower_bound = lower_bound;
         best_.width = graph.num_nodes();
     }
@@ -21,12 +21,14 @@ public:
     SearchResult run() {
         constexpr Greedy rules[] = {Greedy::min_fill(), Greedy::fill_per_degree(), Greedy::fill_per_degree(0.5),
                                     Greedy::fill_per_degree(1.5)};
+        Watch greedy = watch_.part(0.5 * watch_.left());
         for (const Greedy& rule : rules) {
-            if (!best_.order.empty() && clock_.stop()) break;
-            auto order = greedy_order(graph_, rule, seed_, best_.lower_bound, best_.width);
+            auto order = greedy_order(graph_, rule, seed_, best_.lower_bound, greedy, best_.width);
             if (!order.empty()) consider(std::move(order));
+            if (greedy.late()) break;
         }
-        for (std::uint64_t round = 0; best_.width > best_.lower_bound && !clock_.stop(); ++round)
+        for (std::uint64_t round = 0; !best_.order.empty() && best_.width > best_.lower_bound && !watch_.late();
+             ++round)
             if (!improve(mix(seed_, round))) break;
         return std::move(best_);
     }
@@ -35,7 +37,7 @@ private:
     using Rank = std::pair<std::int64_t, std::int64_t>;  // the widest bag's size, how many there are
 
     bool consider(std::vector<Vertex> order) {
-        TreeDecomposition td = decomposition_from_order(graph_, order);
+        TreeDecomposition td = decomposition_from_order(graph_, order, watch_);
         Rank rank{0, 0};
         for (std::int64_t b = 0; b < td.view().num_bags(); ++b) {
             const auto size = static_cast<std::int64_t>(td.view().bag(b).size());
@@ -46,7 +48,8 @@ private:
         rank_ = rank;
         td_ = std::move(td);
         best_.order = std::move(order);
-        best_.width = clock_.width = static_cast<int>(rank.first) - 1;
+        best_.width = static_cast<int>(rank.first) - 1;
+        watch_.at_most(best_.width);
         return true;
     }
 
@@ -84,10 +87,9 @@ private:
         }
         std::sort(nodes.begin(), nodes.end());
 
-        Clock share = clock_.part(0.02 + 0.0005 * static_cast<double>(nodes.size()));
+        const Watch share = watch_.part(0.02 + 0.0005 * static_cast<double>(nodes.size())).inside(best_.width, 0);
         const Graph local = local_graph(tree, in_region, region, nodes);
         const SearchResult found = search_core(local, best_.lower_bound, Goal::descent, draw, share);
-        clock_.rejoin(share);
         if (found.order.empty() || found.width >= rank_.first) return true;
 
         std::vector<Vertex> order = outside_order(tree, start, in_union);
@@ -142,7 +144,7 @@ private:
 
     GraphView graph_;
     std::uint64_t seed_;
-    Clock& clock_;
+    Watch watch_;
     SearchResult best_;
     Rank rank_;
     TreeDecomposition td_;
@@ -151,8 +153,8 @@ private:
 
 }  // namespace
 
-SearchResult search_regions(GraphView graph, int lower_bound, std::uint64_t seed, Clock& clock) {
-    return RegionSearch(graph, lower_bound, seed, clock).run();
+SearchResult search_regions(GraphView graph, int lower_bound, std::uint64_t seed, Watch watch) {
+    return RegionSearch(graph, lower_bound, seed, watch).run();
 }
 
 }  // namespace neuraltrees

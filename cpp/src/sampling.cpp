@@ -56,8 +56,8 @@ private:
 
 class Sampler {
 public:
-    Sampler(GraphView graph, int k, std::uint64_t seed)
-        : graph_(graph), size_(k + 1), seed_(seed), node_(graph.num_nodes()) {
+    Sampler(GraphView graph, int k, std::uint64_t seed, Watch watch)
+        : graph_(graph), size_(k + 1), seed_(seed), watch_(watch), node_(graph.num_nodes()) {
         for (Vertex v = 0; v < graph.num_nodes(); ++v) node_[v].row = graph.neighbours(v);
         const std::int64_t kept = std::min<std::int64_t>(graph.num_edges(), std::int64_t{k} * graph.num_nodes());
         source_.reserve(kept);
@@ -67,7 +67,7 @@ public:
     BoundedSample run() {
         for (Vertex v = 0; v < graph_.num_nodes(); ++v)
             if (node_[v].count != joined) grow(v);
-        return {graph_from_edges(source_, target_, graph_.num_nodes()), std::move(out_)};
+        return {graph_from_edges(source_, target_, graph_.num_nodes(), watch_), std::move(out_)};
     }
 
 private:
@@ -158,6 +158,7 @@ private:
     /// memory, so all of them are prefetched before the first is used.
     void offer(Vertex v, Vertex bag) {
         const auto row = node_[v].row;
+        watch_.check(8 + 8 * static_cast<std::int64_t>(row.size()));
         const Members bag_members = members();
         for (Vertex u : row) __builtin_prefetch(&node_[u]);
         for (Vertex u : row)
@@ -192,6 +193,7 @@ private:
     GraphView graph_;
     int size_;
     std::uint64_t seed_;
+    Watch watch_;
     std::vector<Node> node_;
     BucketQueue queue_;
     std::vector<Vertex> bag_;
@@ -202,10 +204,10 @@ private:
 
 }  // namespace
 
-BoundedSample sample_bounded_treewidth(GraphView graph, int k, std::uint64_t seed) {
+BoundedSample sample_bounded_treewidth(GraphView graph, int k, std::uint64_t seed, Watch watch) {
     if (k < 1) throw InputError("Expected a treewidth bound k of at least 1; got " + std::to_string(k) + ".");
     k = std::min<int>(k, std::max<Vertex>(1, graph.num_nodes()));
-    return Sampler(graph, k, seed).run();
+    return Sampler(graph, k, seed, watch).run();
 }
 
 }  // namespace neuraltrees

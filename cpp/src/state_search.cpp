@@ -72,8 +72,8 @@ struct Found {
 /// Elimination on neighbour lists, for large graphs.
 class ListElimination : public SparseElimination {
 public:
-    ListElimination(GraphView graph, std::span<const double> log_states)
-        : SparseElimination(graph), log_size{this, log_states} {}
+    ListElimination(GraphView graph, std::span<const double> log_states, Watch& watch)
+        : SparseElimination(graph, watch), log_size{this, log_states} {}
     ListElimination(const ListElimination& other)
         : SparseElimination(other), log_size{this, other.log_size.log_states} {}
 
@@ -101,7 +101,7 @@ double log2_of(std::int64_t count) {
 /// A greedy elimination of a graph; the order is empty if it has more states than are allowed.
 template <typename Elimination>
 Found eliminate(Elimination state, std::span<const double> log_states, WeightedGreedy rule, std::uint64_t seed,
-                double allowed, Interrupt& interrupt) {
+                double allowed, Watch& watch) {
     const Vertex n = state.remaining;
     VertexHeap heap(n, seed);
     auto score = [&](Vertex v) -> std::uint64_t {
@@ -118,7 +118,7 @@ Found eliminate(Elimination state, std::span<const double> log_states, WeightedG
     found.work = static_cast<double>(n);
     StateCount count(log_states);
     while (!heap.empty()) {
-        interrupt.check();
+        (void)watch.late();
         const Vertex v = heap.top();
         heap.pop();
         count.add(v, state.neighbours(v));
@@ -144,8 +144,8 @@ struct Kernel {
     Graph graph;
 };
 
-Kernel remove_simplicial(GraphView graph) {
-    SparseElimination state(graph);
+Kernel remove_simplicial(GraphView graph, Watch& watch) {
+    SparseElimination state(graph, watch);
     Kernel kernel;
     std::vector<Vertex> ready;
     for (Vertex v = 0; v < graph.num_nodes(); ++v)
@@ -175,29 +175,27 @@ Kernel remove_simplicial(GraphView graph) {
 /// The best order of a connected graph without simplicial vertices.
 template <typename Elimination>
 std::vector<Vertex> search(const Elimination& graph, std::span<const double> log_states, std::uint64_t seed,
-                           Interrupt& interrupt) {
+                           Watch& watch) {
     Found best{{}, std::numeric_limits<double>::infinity(), 0};
     double work = 0;
     for (int run = 0; run < most_runs; ++run) {
         // Every rule has a turn on a small graph; a large one has further runs while they cost little.
         const bool small = run < num_rules && graph.remaining <= small_graph;
         if (run > 0 && !small && entries_per_work * work * (run + 1) / run > search_share * best.states) break;
-        Found found =
-            eliminate(graph, log_states, rules[run % num_rules], seed + run / num_rules, best.states, interrupt);
+        Found found = eliminate(graph, log_states, rules[run % num_rules], seed + run / num_rules, best.states, watch);
         work += found.work;
         if (!found.order.empty()) best = std::move(found);
     }
     if (!best.order.empty()) return best.order;
-    return eliminate(graph, log_states, rules[0], seed, std::numeric_limits<double>::max(), interrupt).order;
+    return eliminate(graph, log_states, rules[0], seed, std::numeric_limits<double>::max(), watch).order;
 }
 
 }  // namespace
 
-LeastStates least_states(GraphView graph, std::span<const double> log_states, std::uint64_t seed,
-                         Interrupt& interrupt) {
+LeastStates least_states(GraphView graph, std::span<const double> log_states, std::uint64_t seed, Watch& watch) {
     if (log_states.size() != static_cast<std::size_t>(graph.num_nodes()))
         throw InputError("Expected the states of every node.");
-    const Kernel kernel = remove_simplicial(graph);
+    const Kernel kernel = remove_simplicial(graph, watch);
     std::vector<Vertex> order = kernel.removed;
     std::vector<double> bits;
     const Components parts = connected_components(kernel.graph);
@@ -208,8 +206,8 @@ LeastStates least_states(GraphView graph, std::span<const double> log_states, st
         for (Vertex v : members) bits.push_back(log_states[kernel.nodes[v]]);
         const Graph part = induced_subgraph(kernel.graph, members, position);
         const auto found = part.view().num_nodes() <= bitset_nodes
-                               ? search(BitsetElimination(part, bits), bits, seed, interrupt)
-                               : search(ListElimination(part, bits), bits, seed, interrupt);
+                               ? search(BitsetElimination(part, bits), bits, seed, watch)
+                               : search(ListElimination(part, bits, watch), bits, seed, watch);
         for (Vertex v : found) order.push_back(kernel.nodes[members[v]]);
     }
     LeastStates found{decomposition_from_order(graph, order), 0};
@@ -221,8 +219,7 @@ LeastStates least_states(GraphView graph, std::span<const double> log_states, st
     return found;
 }
 
-LeastStates least_states(ModelView model, std::span<const std::int64_t> observed, std::uint64_t seed,
-                         Interrupt& interrupt) {
+LeastStates least_states(ModelView model, std::span<const std::int64_t> observed, std::uint64_t seed, Watch& watch) {
     const std::size_t n = model.cardinalities.size();
     std::vector<char> fixed(n, 0);
     for (std::int64_t v : observed) fixed[v] = 1;
@@ -245,7 +242,7 @@ LeastStates least_states(ModelView model, std::span<const std::int64_t> observed
                 }
     }
     const Graph graph = graph_from_edges(source, target, static_cast<std::int64_t>(open.size()));
-    LeastStates found = least_states(graph.view(), bits, seed, interrupt);
+    LeastStates found = least_states(graph.view(), bits, seed, watch);
     for (Vertex& v : found.decomposition.bag_nodes) v = open[v];
     found.states = count_states(model, found.decomposition);
     return found;

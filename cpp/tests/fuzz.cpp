@@ -104,9 +104,8 @@ void build_and_check(const Graph& g, const TreeDecomposition& td, Bytes& in) {
     options.nested.restarts = 1 + in.below(4);
     options.nested.threads = 1 + in.below(3);
     options.max_nodes = 1 + static_cast<std::int64_t>(in.number(1)) * 64;
-    Interrupt interrupt;
     try {
-        const HTree tree = build_htree(g, td, options, interrupt);
+        const HTree tree = build_htree(g, td, options);
         require(tree.parent.size <= options.max_nodes, "no more nodes than allowed");
         require_none(first_violation(g, view(tree)), "the H-tree");
         const auto trees = static_cast<std::int64_t>(diameters(view(tree)).size());
@@ -123,16 +122,23 @@ void fuzz_decompose(Bytes& in) {
     options.seed = in.byte();
     options.restarts = 1 + in.below(4);
     options.threads = 1 + in.below(3);
-    options.time_limit = 0.001 * in.below(6);
+    const double seconds = 0.001 * in.below(6);
     const int stop_after = in.byte();
     for (Method method : {Method::min_fill, Method::min_degree, Method::junction_tree, Method::exact, Method::best}) {
         options.method = method;
         int calls = 0;
-        options.report = [&](int lower_bound, int width) {
-            require(lower_bound <= width, "a bound no larger than the width");
+        const Report report = [&](int lower_bound, int width) {
+            require(width < 0 || lower_bound <= width, "a bound no larger than the width");
             return ++calls < stop_after;
         };
-        const TreeDecomposition td = decompose(g, options);
+        Caller caller(report, std::chrono::milliseconds(in.below(2)));
+        TreeDecomposition td;
+        try {
+            td = decompose(g, options, Watch(caller, seconds));
+        } catch (const Interrupted&) {
+            require(calls >= stop_after, "an end only if it was asked for");
+            continue;
+        }
         require_none(first_violation(g, td), "the decomposition");
         require(is_normalised(g, td), "a normalised decomposition");
         require(td.lower_bound <= td.width(), "a lower bound no larger than the width");
@@ -281,8 +287,7 @@ void fuzz_td(Bytes& in) {
 /// The arrays of an H-tree with random changes.
 void fuzz_arrays(Bytes& in) {
     const Graph g = graph_of(in, 7);
-    Interrupt interrupt;
-    const HTree tree = build_htree(g, decompose(g, {}), {}, interrupt);
+    const HTree tree = build_htree(g, decompose(g, {}), {});
     std::vector<std::vector<std::int64_t>> array;
     for (const Buffer* b : {&tree.parent, &tree.level, &tree.kappa, &tree.component, &tree.bag_ptr, &tree.bag_nodes,
                             &tree.edge_index, &tree.edge_type})

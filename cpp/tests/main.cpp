@@ -5,7 +5,7 @@
 #include <string>
 
 #include "check.hpp"
-#include "neuraltrees/interrupt.hpp"
+#include "neuraltrees/watch.hpp"
 
 /// neuraltrees_tests [-v] [WORD...]: runs the tests whose file or name holds a word; -v names those that pass.
 int main(int argc, char** argv) {

@@ -14,8 +14,7 @@ constexpr std::int64_t plenty = 1'000'000;
 }  // namespace
 
 TEST(a_plan_counts_nodes_and_entries) {
-    Interrupt interrupt;
-    const auto planner = BagPlanner::borrow({}, plenty, interrupt);
+    const auto planner = BagPlanner::borrow({}, plenty, {});
     const BagPlan* one = planner->plan(small(graph(1, {})));
     CHECK_EQ(one->nodes, 2);
     CHECK_EQ(one->entries, 2);
@@ -34,8 +33,7 @@ TEST(a_plan_counts_nodes_and_entries) {
 }
 
 TEST(equal_graphs_share_a_plan_and_others_never_do) {
-    Interrupt interrupt;
-    const auto planner = BagPlanner::borrow({}, plenty, interrupt);
+    const auto planner = BagPlanner::borrow({}, plenty, {});
     std::set<const BagPlan*> plans;
     std::size_t graphs = 0;
     auto add = [&](const Graph& g) {
@@ -65,24 +63,22 @@ TEST(equal_graphs_share_a_plan_and_others_never_do) {
 }
 
 TEST(a_planner_is_kept_for_the_next_tree_of_its_options) {
-    Interrupt interrupt;
     DecomposeOptions options;
     options.seed = 987'654;  // of no other test
-    auto planner = BagPlanner::borrow(options, plenty, interrupt);
+    auto planner = BagPlanner::borrow(options, plenty, {});
     const BagPlan* plan = planner->plan(small(cycle(5)));
     const BagPlanner* address = planner.get();
     BagPlanner::give_back(std::move(planner));
     DecomposeOptions other = options;
     other.restarts = 1;
-    CHECK(BagPlanner::borrow(other, plenty, interrupt).get() != address);
-    planner = BagPlanner::borrow(options, plenty, interrupt);
+    CHECK(BagPlanner::borrow(other, plenty, {}).get() != address);
+    planner = BagPlanner::borrow(options, plenty, {});
     CHECK_EQ(planner.get(), address);
     CHECK_EQ(planner->plan(small(cycle(5))), plan);
 }
 
 TEST(a_plan_of_too_many_nodes_is_refused) {
-    Interrupt interrupt;
-    const auto planner = BagPlanner::borrow({}, 1000, interrupt);
+    const auto planner = BagPlanner::borrow({}, 1000, {});
     CHECK_THROWS(planner->plan(small(cocktail_party(40))), TreeTooLargeError, "exceeds 1000 nodes");
     CHECK_THROWS(planner->plan(cocktail_party(100)), TreeTooLargeError, "exceeds 1000 nodes");
 }

@@ -16,7 +16,7 @@ template <std::size_t W>
 bool has_width(const Graph& g, int k) {
     const BitGraph<W> bits(g);
     BlockSearch<W> search(bits, k);
-    Clock clock(60);
+    Watch clock(60);
     const auto answer = search.explore(clock);
     CHECK(answer != BlockSearch<W>::Answer::unknown);
     CHECK_EQ(answer == BlockSearch<W>::Answer::yes, search.solved());
@@ -122,12 +122,12 @@ TEST(a_search_that_ran_out_of_time_can_go_on) {
     const BitGraph<1> bits(g);
     BlockSearch<1> no(bits, 3), yes(bits, 4);
     for (int i = 0; i < 3; ++i) {
-        Clock over(0);
+        Watch over(0);
         CHECK(no.explore(over) == BlockSearch<1>::Answer::unknown);
-        Clock also_over(0);
+        Watch also_over(0);
         yes.explore(also_over);
     }
-    Clock clock(60);
+    Watch clock(60);
     CHECK(no.explore(clock) == BlockSearch<1>::Answer::no);
     CHECK(yes.explore(clock) == BlockSearch<1>::Answer::yes);
     CHECK(width_of_order(g, yes.order()) <= 4);
@@ -138,7 +138,7 @@ TEST(a_search_that_ran_out_of_time_can_go_on) {
         const BitGraph<1> rows(r);
         BlockSearch<1> search(rows, oracle::treewidth(r));
         for (int i = 0; i < 40; ++i) {
-            Clock over(0);
+            Watch over(0);
             search.explore(over);
         }
         CHECK(search.explore(clock) == BlockSearch<1>::Answer::yes);
@@ -151,7 +151,7 @@ TEST(both_goals_reach_the_treewidth) {
         const check::Note note(g);
         const int exact = oracle::treewidth(g);
         for (Goal goal : {Goal::proof, Goal::descent}) {
-            Clock clock(60);
+            Watch clock(60);
             const SearchResult one = CoreSearch<1>(g, 0, seed, clock).run(goal);
             CHECK_EQ(one.width, exact);
             CHECK_EQ(one.lower_bound, exact);
@@ -164,26 +164,23 @@ TEST(both_goals_reach_the_treewidth) {
     }
 }
 
-TEST(time_that_is_over_still_leaves_an_order) {
-    const Graph g = grid(6, 6);
+TEST(time_that_is_over_leaves_no_order) {
     for (Goal goal : {Goal::proof, Goal::descent}) {
-        Clock clock(0);
-        const SearchResult found = search_core(g, 2, goal, 0, clock);
-        CHECK_EQ(found.order.size(), 36);
-        CHECK_EQ(found.width, width_of_order(g, found.order));
-        CHECK(found.lower_bound <= 6 && found.width >= 6);
+        const SearchResult found = search_core(grid(6, 6), 2, goal, 0, Watch(0));
+        CHECK(found.order.empty());
+        CHECK_EQ(found.lower_bound, 2);
     }
 }
 
 TEST(words_widen_with_the_graph) {
     for (const auto& [g, width] : {std::pair{grid(2, 40), 2}, {grid(3, 60), 3}, {cycle(300), 2}, {grid(3, 200), 3}}) {
         const check::Note note("nodes", g.view().num_nodes());
-        Clock clock(60);
+        Watch clock(60);
         const SearchResult found = search_core(g, width, Goal::proof, 1, clock);
         CHECK_EQ(found.width, width);
         CHECK_EQ(width_of_order(g, found.order), width);
     }
-    Clock clock(60);
+    Watch clock(60);
     const SearchResult proven = search_core(grid(2, 40), 0, Goal::proof, 1, clock);
     CHECK_EQ(proven.lower_bound, 2);
     CHECK_EQ(proven.width, 2);

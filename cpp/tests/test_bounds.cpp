@@ -48,14 +48,14 @@ TEST(the_bound_never_exceeds_the_width_of_a_partial_k_tree) {
 TEST(little_effort_gives_a_weaker_bound) {
     const Graph g = random_graph(200, 0.2, 1);
     const int full = minor_min_degree(g);
-    CHECK_EQ(minor_min_degree(g, 0), 0);
+    CHECK_EQ(minor_min_degree(g, {}, 0), 0);
     int before = 0;
     for (std::int64_t effort : {1, 1'000, 10'000, 100'000, 1'000'000}) {
-        const int bound = minor_min_degree(g, effort);
+        const int bound = minor_min_degree(g, {}, effort);
         CHECK(before <= bound && bound <= full);
         before = bound;
     }
-    CHECK(before > minor_min_degree(g, 1));
+    CHECK(before > minor_min_degree(g, {}, 1));
 }
 
 TEST(a_hub_does_not_cost_quadratic_time) {

@@ -16,13 +16,14 @@ constexpr Method greedy_methods[] = {Method::min_fill, Method::min_degree, Metho
 constexpr Method all_methods[] = {Method::min_fill, Method::min_degree, Method::junction_tree, Method::exact,
                                   Method::best};
 
+bool searches(Method method) { return method == Method::exact || method == Method::best; }
+
 TreeDecomposition by(Method method, const Graph& g, std::uint64_t seed = 0, int restarts = 4) {
     DecomposeOptions options;
     options.method = method;
     options.seed = seed;
     options.restarts = restarts;
-    options.time_limit = 0.05;
-    return decompose(g, options);
+    return searches(method) ? decompose(g, options, Watch(0.05)) : decompose(g, options);
 }
 
 }  // namespace
@@ -133,8 +134,7 @@ TEST(time_and_threads_leave_each_component_its_own_answer) {
     for (Method method : {Method::min_fill, Method::min_degree, Method::junction_tree, Method::exact}) {
         DecomposeOptions options;
         options.method = method;
-        options.time_limit = method == Method::exact ? 0.3 : 10;
-        const TreeDecomposition td = decompose(all, options);
+        const TreeDecomposition td = decompose(all, options, method == Method::exact ? Watch(0.3) : Watch());
         CHECK_EQ(first_violation(all, td), std::nullopt);
         CHECK(is_normalised(all, td));
         if (method == Method::exact) continue;
@@ -183,5 +183,70 @@ TEST(hub_graphs_decompose_quickly) {
             CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(15));
             CHECK_EQ(td.width(), g.view().degree(1) == 1 ? 1 : 3);
             CHECK_EQ(first_violation(g, td), std::nullopt);
+        }
+}
+
+TEST(no_time_still_gives_a_valid_answer_by_every_method) {
+    std::vector<Graph> graphs{grid(9, 9), random_connected(300, 0.03, 1), partial_k_tree(2000, 4, 0.9, 2),
+                              disjoint_union({random_connected(200, 0.05, 3), path(3), random_connected(90, 0.1, 4),
+                                              graph(2, {}), cycle(50), complete(70)})};
+    for (const Graph& g : graphs)
+        for (Method method : all_methods)
+            for (double seconds : {0.0, 0.0002, 0.001, 0.005, 0.02}) {
+                const check::Note note("nodes", g.view().num_nodes(), "method", method, "seconds", seconds);
+                DecomposeOptions options;
+                options.method = method;
+                const TreeDecomposition td = decompose(g, options, Watch(seconds));
+                CHECK_EQ(first_violation(g, td), std::nullopt);
+                CHECK(is_normalised(g, td));
+                CHECK(td.lower_bound <= td.width());
+                if (seconds == 0) CHECK(td.shortcut == Shortcut::one_bag);
+            }
+}
+
+TEST(best_is_never_wider_than_min_fill) {
+    for (std::uint64_t seed = 0; seed < 9; ++seed) {
+        const int n = 20 + 17 * static_cast<int>(seed % 9);
+        const Graph g = random_connected(n, 4.0 / n, seed);
+        const check::Note note(g);
+        for (int restarts : {1, 4}) {
+            DecomposeOptions options;
+            options.restarts = restarts;
+            options.seed = seed % 3;
+            const int greedy = decompose(g, options).width();
+            options.method = Method::best;
+            CHECK(decompose(g, options, Watch(0.2)).width() <= greedy);
+        }
+    }
+}
+
+TEST(time_is_kept_where_fill_explodes) {
+    const Graph g = random_connected(6000, 6.0 / 6000, 1);
+    for (Method method : all_methods) {
+        const check::Note note("method", method);
+        DecomposeOptions options;
+        options.method = method;
+        const auto begin = std::chrono::steady_clock::now();
+        const TreeDecomposition td = decompose(g, options, Watch(0.3));
+        CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+        CHECK_EQ(first_violation(g, td), std::nullopt);
+        CHECK(td.shortcut != Shortcut::none);
+    }
+}
+
+TEST(every_method_can_be_interrupted) {
+    const Graph g = random_connected(6000, 6.0 / 6000, 1);
+    for (Method method : all_methods)
+        for (int threads : {1, 2}) {
+            const check::Note note("method", method, "threads", threads);
+            DecomposeOptions options;
+            options.method = method;
+            options.threads = threads;
+            int asked = 0;
+            Caller caller([&](int, int) { return ++asked < 5; }, std::chrono::milliseconds(1));
+            const auto begin = std::chrono::steady_clock::now();
+            CHECK_THROWS(decompose(g, options, Watch(caller)), Interrupted, "");
+            CHECK_EQ(asked, 5);
+            CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
         }
 }

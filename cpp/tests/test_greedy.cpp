@@ -70,14 +70,14 @@ TEST(almost_simplicial_vertices_go_next_within_the_bound) {
 }
 
 TEST(an_order_that_would_be_too_wide_is_given_up) {
-    CHECK(greedy_order(complete(5), Greedy::min_fill(), 0, 0, 3).empty());
-    CHECK_EQ(greedy_order(complete(5), Greedy::min_fill(), 0, 0, 4).size(), 5);
+    CHECK(greedy_order(complete(5), Greedy::min_fill(), 0, 0, {}, 3).empty());
+    CHECK_EQ(greedy_order(complete(5), Greedy::min_fill(), 0, 0, {}, 4).size(), 5);
     for (int width = 0; width < 12; ++width) {
         const Graph sparse = partial_k_tree(300, 3, 0.7, 4), dense = random_graph(30, 0.3, 4);
         for (const Graph* g : {&sparse, &dense}) {
             const auto plain = greedy_order(*g, Greedy::min_fill(), 0, 0);
             const bool fits = width_of_order(*g, plain) <= width;
-            CHECK_EQ(greedy_order(*g, Greedy::min_fill(), 0, 0, width), fits ? plain : std::vector<Vertex>{});
+            CHECK_EQ(greedy_order(*g, Greedy::min_fill(), 0, 0, {}, width), fits ? plain : std::vector<Vertex>{});
         }
     }
 }
@@ -210,5 +210,21 @@ TEST(sparse_and_dense_reductions_leave_the_same_core) {
         CHECK_EQ(a.core_nodes, b.core_nodes);
         CHECK_EQ(edges_of(a.core), edges_of(b.core));
         CHECK_EQ(a.lower_bound, b.lower_bound);
+    }
+}
+
+TEST(what_is_not_eliminated_is_one_bag) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        const Graph g = random_connected(14, 0.2, seed);
+        const std::vector<Vertex> order = greedy_order(g, Greedy::min_fill(), 0, 0);
+        const TreeDecomposition whole = decomposition_from_order(g, order);
+        for (Vertex eliminated = 0; eliminated <= 14; ++eliminated) {
+            const check::Note note(g), other("eliminated", eliminated);
+            const TreeDecomposition td = decomposition_from(g, {order, eliminated, -1, Shortcut::one_bag});
+            CHECK_EQ(first_violation(g, td), std::nullopt);
+            CHECK(is_normalised(g, td));
+            CHECK(td.width() >= std::max(whole.width(), 13 - eliminated));
+            if (eliminated == 14) CHECK_EQ(td.bag_nodes, whole.bag_nodes);
+        }
     }
 }

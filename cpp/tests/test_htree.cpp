@@ -15,6 +15,7 @@ using namespace neuraltrees;
 namespace {
 
 using Ints = std::vector<std::int64_t>;
+constexpr std::chrono::milliseconds at_once(0);  // the pause between two questions to a caller
 
 HTreeView view(const HTree& t) {
     return {t.parent.view(),  t.level.view(),     t.kappa.view(),      t.component.view(),
@@ -22,8 +23,7 @@ HTreeView view(const HTree& t) {
 }
 
 HTree build(const Graph& g, const TreeDecomposition& td, const HTreeOptions& options = {}) {
-    Interrupt interrupt;
-    return build_htree(g, td, options, interrupt);
+    return build_htree(g, td, options);
 }
 
 HTree build(const Graph& g) { return build(g, decompose(g, {})); }
@@ -362,22 +362,68 @@ TEST(building_can_be_interrupted) {
     for (int threads : {1, 4}) {
         HTreeOptions options;
         options.nested.threads = threads;
-        Interrupt never([] { return false; });
-        CHECK(build_htree(g, td, options, never).parent.size > 3000);
-        // Only the thread that made the interrupt asks, and the others may leave it no work. Once stopped, all obey.
-        Interrupt stopped([] { return true; });
-        CHECK_THROWS(stopped.check(), Interrupted, "");
-        CHECK_THROWS(build_htree(g, td, options, stopped), Interrupted, "");
+        Caller patient([](int, int) { return true; }, at_once);
+        CHECK(build_htree(g, td, options, Watch(patient)).parent.size > 3000);
+        Caller impatient([](int, int) { return false; }, at_once);
+        CHECK_THROWS(build_htree(g, td, options, Watch(impatient)), Interrupted, "");
     }
-    Interrupt at_once([] { return true; });
-    CHECK_THROWS(build_htree(g, td, {}, at_once), Interrupted, "");
     // A single bag can be long work: it asks as it nests.
     for (int n : {60, 120}) {
         int asked = 0;
-        Interrupt later([&] { return ++asked > 10; });
+        Caller later([&](int, int) { return ++asked <= 10; }, at_once);
         const Graph bag = shuffled(cocktail_party(n), 1);
-        CHECK_THROWS(build_htree(bag, one_bag(n), {}, later), Interrupted, "");
+        HTreeOptions options;
+        options.max_nodes = std::int64_t{1} << 40;
+        CHECK_THROWS(build_htree(bag, one_bag(n), options, Watch(later)), Interrupted, "");
         CHECK_EQ(asked, 11);
+    }
+}
+
+TEST(the_number_of_nodes_is_announced_before_they_are_made) {
+    const Graph g = partial_k_tree(300, 3, 0.8, 1);
+    HTreeOptions options;
+    std::int64_t announced = 0;
+    options.announce = [&](std::int64_t nodes) { announced = nodes; };
+    CHECK_EQ(build(g, decompose(g, {}), options).parent.size, announced);
+}
+
+TEST(a_tree_that_is_far_too_large_is_refused_after_a_sample) {
+    // Its bags of some hundred nodes are sparse: each by itself is no trouble, but there are many.
+    const Graph g = random_connected(1500, 4.0 / 1500, 1);
+    DecomposeOptions once;
+    once.restarts = 1;
+    const TreeDecomposition td = decompose(g, once);
+    CHECK(td.width() > 100);
+    HTreeOptions options;
+    options.nested.restarts = 1;
+    options.max_nodes = 20'000;
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+        build(g, td, options);
+        CHECK(false);
+    } catch (const TreeTooLargeError& error) {
+        CHECK(!error.exact && error.nodes > options.max_nodes && error.width == td.width());
+    }
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+    // An estimate refuses nothing that fits.
+    options.max_nodes = 10'000'000;
+    options.max_nodes = build(g, td, options).parent.size;
+    CHECK_EQ(build(g, td, options).parent.size, options.max_nodes);
+}
+
+TEST(a_large_tree_of_a_large_graph_says_how_many_nodes_it_needs) {
+    const Graph g = grid(3, 2000);
+    const TreeDecomposition td = decompose(g, {});
+    HTreeOptions options;
+    options.max_nodes = 1000;
+    const std::int64_t needed = build(g, td).parent.size;
+    try {
+        build(g, td, options);
+        CHECK(false);
+    } catch (const TreeTooLargeError& error) {
+        CHECK(error.exact);
+        CHECK_EQ(error.nodes, needed);
+        CHECK_EQ(error.width, 3);
     }
 }
 

@@ -95,8 +95,8 @@ double list_all(const Model& model, std::vector<double>& marginals) {
 bool near(double a, double b) { return a == b || std::abs(a - b) <= 1e-9 * (1 + std::abs(b)); }
 
 std::shared_ptr<const JunctionPlan> plan_of(const Model& model) {
-    Interrupt interrupt;
-    const auto td = least_states(model.view(), model.observed, 0, interrupt).decomposition;
+    Watch watch;
+    const auto td = least_states(model.view(), model.observed, 0, watch).decomposition;
     return std::make_shared<const JunctionPlan>(plan_junction(model.view(), td));
 }
 

@@ -9,8 +9,8 @@
 #include "graphs.hpp"
 #include "neuraltrees/decompose.hpp"
 #include "neuraltrees/htree.hpp"
-#include "neuraltrees/interrupt.hpp"
 #include "neuraltrees/parallel.hpp"
+#include "neuraltrees/watch.hpp"
 
 using namespace neuraltrees;
 
@@ -55,34 +55,49 @@ TEST(an_exception_reaches_the_caller_and_ends_the_work) {
     }
 }
 
-TEST(only_the_maker_of_an_interrupt_is_asked) {
+TEST(only_the_thread_of_the_caller_asks) {
     int asked = 0;
-    bool stop = false;
-    Interrupt interrupt([&] {
+    bool go_on = true;
+    const Report report = [&](int, int) {
         ++asked;
-        return stop;
-    });
-    interrupt.check();
+        return go_on;
+    };
+    Caller caller(report, std::chrono::milliseconds(0));
+    Watch watch(caller);
+    CHECK(!watch.late());
     CHECK_EQ(asked, 1);
-    std::thread([&] { interrupt.check(); }).join();
+    std::thread([&] { Watch(caller).late(); }).join();
     CHECK_EQ(asked, 1);
-    stop = true;
-    std::thread([&] { interrupt.check(); }).join();
-    CHECK_THROWS(interrupt.check(), Interrupted, "");
+    go_on = false;
+    CHECK_THROWS(watch.late(), Interrupted, "");
     CHECK_EQ(asked, 2);
-    // Once it stopped, all threads hear of it, whatever the maker would say now.
-    stop = false;
+    // Once it stopped, all threads hear of it, whatever the caller would say now.
+    go_on = true;
     bool heard = false;
     std::thread([&] {
         try {
-            interrupt.check();
+            Watch(caller).late();
         } catch (const Interrupted&) {
             heard = true;
         }
     }).join();
     CHECK(heard);
-    Interrupt nobody;
-    nobody.check();
+}
+
+TEST(the_caller_is_asked_while_other_threads_work) {
+    // The caller's thread has nothing left to do, while the other one works on and on.
+    std::atomic<bool> begun{false};
+    Caller caller([&](int, int) { return !begun; }, std::chrono::milliseconds(0));
+    const auto own = std::this_thread::get_id();
+    auto work = [&](std::int64_t, std::int64_t, int) {
+        if (std::this_thread::get_id() == own) {
+            while (!begun) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            return;
+        }
+        begun = true;
+        for (Watch watch(caller);;) watch.check(1 << 20);
+    };
+    CHECK_THROWS(parallel_chunks(2, 1, 2, work, Watch(caller)), Interrupted, "");
 }
 
 TEST(the_number_of_threads_changes_no_array) {
@@ -96,8 +111,7 @@ TEST(the_number_of_threads_changes_no_array) {
         options.nested.method = method;
         options.nested.seed = 3;
         const TreeDecomposition plain = decompose(g, options.nested);
-        Interrupt interrupt;
-        const HTree tree = build_htree(g, plain, options, interrupt);
+        const HTree tree = build_htree(g, plain, options);
         CHECK(plain.view().num_bags() > 2048);  // several chunks, or nothing is shared out
         for (int threads : {2, 3, 8}) {
             const check::Note note("threads", threads);
@@ -107,7 +121,7 @@ TEST(the_number_of_threads_changes_no_array) {
             CHECK_EQ(td.bag_nodes, plain.bag_nodes);
             CHECK_EQ(td.edges, plain.edges);
             CHECK_EQ(td.lower_bound, plain.lower_bound);
-            const HTree other = build_htree(g, plain, options, interrupt);
+            const HTree other = build_htree(g, plain, options);
             for (Buffer HTree::* array : {&HTree::parent, &HTree::level, &HTree::kappa, &HTree::component,
                                           &HTree::bag_ptr, &HTree::bag_nodes, &HTree::edge_index, &HTree::edge_type})
                 CHECK(std::ranges::equal((other.*array).view(), (tree.*array).view()));

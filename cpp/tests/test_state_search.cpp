@@ -17,8 +17,8 @@ TEST(least_states_gives_a_valid_decomposition_and_counts_its_states) {
         const Graph g = graph(n, edges);
         std::vector<double> bits;
         for (int v = 0; v < n; ++v) bits.push_back(std::log2(2 + rng.below(5)));
-        Interrupt interrupt;
-        const auto found = least_states(g.view(), bits, turn % 3, interrupt);
+        Watch watch;
+        const auto found = least_states(g.view(), bits, turn % 3, watch);
         CHECK_EQ(first_violation(g, found.decomposition), std::optional<std::string>());
         double states = 0;
         for (std::int64_t b = 0; b < found.decomposition.view().num_bags(); ++b) {
@@ -27,30 +27,30 @@ TEST(least_states_gives_a_valid_decomposition_and_counts_its_states) {
             states += std::exp2(size);
         }
         CHECK(std::abs(states - found.states) <= 1e-9 * states);
-        CHECK_EQ(least_states(g.view(), bits, turn % 3, interrupt).decomposition.bag_nodes,
-                 found.decomposition.bag_nodes);
+        CHECK_EQ(least_states(g.view(), bits, turn % 3, watch).decomposition.bag_nodes, found.decomposition.bag_nodes);
     }
 }
 
 TEST(least_states_prefers_the_chord_between_vertices_of_few_states) {
     const Graph cycle = graph(4, {{0, 1}, {1, 2}, {2, 3}, {0, 3}});
-    Interrupt interrupt;
-    CHECK(std::abs(least_states(cycle.view(), std::vector{5.0, 1.0, 5.0, 1.0}, 0, interrupt).states - 256) < 1e-9);
-    CHECK(std::abs(least_states(cycle.view(), std::vector{1.0, 5.0, 1.0, 5.0}, 0, interrupt).states - 256) < 1e-9);
+    Watch watch;
+    CHECK(std::abs(least_states(cycle.view(), std::vector{5.0, 1.0, 5.0, 1.0}, 0, watch).states - 256) < 1e-9);
+    CHECK(std::abs(least_states(cycle.view(), std::vector{1.0, 5.0, 1.0, 5.0}, 0, watch).states - 256) < 1e-9);
 }
 
 TEST(least_states_wants_the_states_of_every_node) {
-    Interrupt interrupt;
-    CHECK_THROWS(least_states(complete(3).view(), std::vector<double>{1.0}, 0, interrupt), InputError,
+    Watch watch;
+    CHECK_THROWS(least_states(complete(3).view(), std::vector<double>{1.0}, 0, watch), InputError,
                  "Expected the states of every node.");
 }
 
 TEST(least_states_can_be_stopped) {
     const Graph cycle = graph(4, {{0, 1}, {1, 2}, {2, 3}, {0, 3}});
-    Interrupt interrupt([] { return true; });
+    Caller caller([](int, int) { return false; }, std::chrono::milliseconds(0));
+    Watch watch(caller);
     bool stopped = false;
     try {
-        least_states(cycle.view(), std::vector<double>(4, 1.0), 0, interrupt);
+        least_states(cycle.view(), std::vector<double>(4, 1.0), 0, watch);
     } catch (const Interrupted&) {
         stopped = true;
     }

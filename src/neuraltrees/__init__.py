@@ -16,6 +16,7 @@ from neuraltrees.errors import MissingExtraError as MissingExtraError
 from neuraltrees.errors import ModelTooLargeError as ModelTooLargeError
 from neuraltrees.errors import NativeCoreError as NativeCoreError
 from neuraltrees.errors import NeuralTreesError as NeuralTreesError
+from neuraltrees.errors import NeuralTreesWarning as NeuralTreesWarning
 from neuraltrees.errors import ParseError as ParseError
 from neuraltrees.errors import TreeTooLargeError as TreeTooLargeError
 from neuraltrees.errors import ZeroProbabilityError as ZeroProbabilityError
@@ -159,6 +160,7 @@ __all__ = [
     "NativeCoreError",
     "MissingExtraError",
     "NeuralTreesError",
+    "NeuralTreesWarning",
     "ParseError",
     "TreeDecomposition",
     "TreeTooLargeError",

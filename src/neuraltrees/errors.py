@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+BYTES_PER_TREE_NODE = 104  # in the arrays of an H-tree
+
 
 class NeuralTreesError(Exception):
     """Base class of all errors of this library."""
@@ -23,29 +25,50 @@ class InvalidHTreeError(InputError):
     """Not an H-tree of the given graph; the message names the invariant that is violated."""
 
 
+class NeuralTreesWarning(UserWarning):
+    """The result is valid, but made in another way than asked for, or very large; the message says how."""
+
+
 class TreeTooLargeError(NeuralTreesError, MemoryError):
-    """The H-tree would have more nodes than `max_nodes`; raised before its arrays are allocated."""
+    """The H-tree would have more nodes than `max_nodes`; raised before its arrays are allocated.
+
+    Args:
+        limit: `max_nodes`.
+        width: the width of the decomposition.
+        nodes: how many nodes the tree would have, or a lower bound; one below the limit if its bags are too dense to
+            take them apart.
+        exact: whether `nodes` is exact. It is if the tree is large because the graph is, not because of its width.
+        advice: what to do about the width, in the words of the place where the user is.
+    """
 
     def __init__(
-        self,
-        limit: int,
-        width: int,
-        advice: str = "Bound its treewidth first: sample_bounded_treewidth(graph, k=4); or raise max_nodes.",
+        self, limit: int, width: int, nodes: int | None = None, exact: bool = False, advice: str | None = None
     ) -> None:
         self.limit = limit
         self.width = width
+        self.nodes = limit + 1 if nodes is None else nodes
+        self.exact = exact
         self.advice = advice
+        if exact:
+            needs = f"needs {self.nodes:,} nodes ({self.nodes * BYTES_PER_TREE_NODE / 2**30:.1f} GiB)"
+            remedy = f"Pass max_nodes={self.nodes} if that fits in memory, or split the graph."
+        elif self.nodes > limit:
+            needs = f"needs more than {self.nodes - 1:,}"
+            remedy = advice or "Bound its treewidth first: sample_bounded_treewidth(graph, k=4); or raise max_nodes."
+        else:
+            needs = "has bags that are too dense to take apart in a reasonable time"
+            remedy = advice or "Bound its treewidth first: sample_bounded_treewidth(graph, k=4)."
         super().__init__(
-            f"Expected an H-tree of at most {limit:,} nodes; this graph, decomposed to treewidth {width}, needs more. "
-            f"{advice}"
+            f"Expected an H-tree of at most {limit:,} nodes; this graph, decomposed to treewidth {width}, {needs}. "
+            f"{remedy}"
         )
 
     def advising(self, advice: str) -> TreeTooLargeError:
         """The same error with the advice of the place where the user is."""
-        return type(self)(self.limit, self.width, advice)
+        return type(self)(self.limit, self.width, self.nodes, self.exact, advice)
 
-    def __reduce__(self) -> tuple[type[TreeTooLargeError], tuple[int, int, str]]:
-        return type(self), (self.limit, self.width, self.advice)
+    def __reduce__(self) -> tuple[type[TreeTooLargeError], tuple[int, int, int, bool, str | None]]:
+        return type(self), (self.limit, self.width, self.nodes, self.exact, self.advice)
 
 
 class ApproximationError(NeuralTreesError, ValueError):

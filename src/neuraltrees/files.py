@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import gzip
+import io
 import lzma
 import os
 import secrets
@@ -16,6 +17,7 @@ from typing import TypeAlias
 from neuraltrees.errors import InputError
 
 PathLike: TypeAlias = str | os.PathLike[str]
+PIECE = 1 << 20  # bytes that are packed, unpacked or written at a time, since signals wait meanwhile
 
 
 def as_path(path: PathLike) -> Path:
@@ -33,9 +35,11 @@ def read_whole(path: PathLike) -> bytes:
     try:
         match path.suffix:
             case ".gz":
-                return gzip.decompress(packed)
+                with gzip.GzipFile(fileobj=io.BytesIO(packed)) as unpacked:
+                    return b"".join(iter(lambda: unpacked.read(PIECE), b""))
             case ".xz":
-                return lzma.decompress(packed)
+                with lzma.LZMAFile(io.BytesIO(packed)) as file:
+                    return b"".join(iter(lambda: file.read(PIECE), b""))
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise InputError(
             f"Expected {path} to be a complete {path.suffix} file; got: {error}. Get the file again."
@@ -65,9 +69,9 @@ def write_whole(path: PathLike, content: bytes) -> None:
     target = as_path(path).resolve()
     match target.suffix:
         case ".gz":
-            content = gzip.compress(content, mtime=0)
+            content = _packed(content, zlib.compressobj(wbits=31))
         case ".xz":
-            content = lzma.compress(content)
+            content = _packed(content, lzma.LZMACompressor())
     if target.exists() and not target.is_file():
         target.write_bytes(content)  # a device or a pipe has no old content to keep
         return
@@ -78,7 +82,8 @@ def write_whole(path: PathLike, content: bytes) -> None:
         raise type(error)(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            for piece in _pieces(content):
+                file.write(piece)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(target)
@@ -133,3 +138,12 @@ def locked_folder(path: PathLike) -> Iterator[None]:
                 each.rmdir()
         except OSError:
             pass  # it holds something
+
+
+def _pieces(content: bytes) -> Iterator[memoryview]:
+    view = memoryview(content)
+    return (view[start : start + PIECE] for start in range(0, len(view), PIECE))
+
+
+def _packed(content: bytes, packer: zlib._Compress | lzma.LZMACompressor) -> bytes:
+    return b"".join([*map(packer.compress, _pieces(content)), packer.flush()])

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "neuraltrees/decompose.hpp"
-#include "neuraltrees/interrupt.hpp"
 #include "neuraltrees/small.hpp"
+#include "neuraltrees/watch.hpp"
 
 namespace neuraltrees {
 
@@ -31,12 +31,17 @@ struct BagPlan {
 class BagPlanner {
 public:
     /// An idle planner for these options, with the plans of earlier builds if there is one; else a new planner.
-    static std::unique_ptr<BagPlanner> borrow(const DecomposeOptions& options, std::int64_t max_nodes,
-                                              Interrupt& interrupt);
+    static std::unique_ptr<BagPlanner> borrow(const DecomposeOptions& options, std::int64_t max_nodes, Watch watch);
     static void give_back(std::unique_ptr<BagPlanner> planner);
+
+    /// A planner of its own, for estimates.
+    BagPlanner(const DecomposeOptions& options, std::int64_t max_nodes) : options_(options), max_nodes_(max_nodes) {}
 
     const BagPlan* plan(const SmallGraph& graph);
     const BagPlan* plan(const Graph& graph);
+
+    /// The number of nodes of the subtree below a bag if it is found in time, else those that were found.
+    std::int64_t count_nodes(const Graph& graph, Watch watch);
 
 private:
     struct Key {
@@ -50,7 +55,8 @@ private:
     static constexpr int packed = 16;             // 120 pairs and the size fit in 128 bits
     static constexpr std::size_t kept = 100'000;  // plans that an idle planner may hold
 
-    explicit BagPlanner(const DecomposeOptions& options) : options_(options) {}
+    struct OutOfTime {};
+
     bool serves(const DecomposeOptions& options) const {
         return options_.method == options.method && options_.seed == options.seed &&
                options_.restarts == options.restarts;
@@ -63,7 +69,8 @@ private:
 
     DecomposeOptions options_;
     std::int64_t max_nodes_ = 0;
-    Interrupt* interrupt_ = nullptr;
+    std::int64_t found_ = 0;  // nodes of the wide bag that is being planned, so far
+    Watch watch_;
     bool wide_ = false;  // holds plans of wide bags, which are not worth keeping
     std::deque<BagPlan> plans_;
     std::array<std::vector<const BagPlan*>, tiny + 1> tiny_;

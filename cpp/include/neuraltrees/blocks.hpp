@@ -2,11 +2,12 @@
 
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "neuraltrees/bits.hpp"
-#include "neuraltrees/clock.hpp"
 #include "neuraltrees/graph.hpp"
+#include "neuraltrees/watch.hpp"
 
 namespace neuraltrees {
 
@@ -70,9 +71,13 @@ public:
 
     bool solved() const { return root_ >= 0; }
 
+    /// About how many steps of work an offer takes.
+    std::int64_t offer_cost() const { return 1 + static_cast<std::int64_t>(W) * g_.size() / 4; }
+
     /// Registers K if it is a potential maximal clique of at most k + 1 vertices that is new.
     void offer(const Set& bag) {
         if (solved() || bag.size() > k_ + 1 || !known_.insert(bag).second) return;
+        ++offered_;
         borders_.clear();
         parts_.clear();
         bool full = false;
@@ -95,11 +100,12 @@ public:
         propagate();
     }
 
-    /// Enumerates until the answer is known or the clock runs out.
-    Answer explore(Clock& clock) {
+    /// Enumerates until the answer is known or time is over.
+    Answer explore(Watch& watch) {
         if (!started_) {
             started_ = true;
             for (Vertex v = 0; v < g_.size() && !solved(); ++v) {
+                watch.check(offer_cost());
                 Set closed = g_.row[v];
                 closed.insert(v);
                 offer(closed);
@@ -111,7 +117,7 @@ public:
             const std::size_t before = unions_.size();
             add_union({part, border, border});
             for (std::size_t i = 0; i < before; ++i) {
-                if ((i & 4095) == 0 && clock.stop()) {
+                if (i == 0 ? watch.late() : watch.late(4 + std::exchange(offered_, 0) * offer_cost())) {
                     --explored_;
                     return solved() ? Answer::yes : Answer::unknown;
                 }
@@ -233,6 +239,7 @@ private:
     std::vector<Union> unions_;
     std::vector<std::int32_t> feasible_;
     std::size_t propagated_ = 0, explored_ = 0;
+    std::int64_t offered_ = 0;
     std::vector<Set> parts_, borders_;
     std::unordered_map<Set, std::int32_t, typename Set::Hash> block_ids_;
     std::unordered_set<Set, typename Set::Hash> known_, union_ids_;

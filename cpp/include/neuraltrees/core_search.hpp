@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <unordered_set>
 
 #include "neuraltrees/blocks.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/greedy.hpp"
+#include "neuraltrees/order_search.hpp"
 #include "neuraltrees/search.hpp"
 
 namespace neuraltrees {
@@ -17,70 +19,87 @@ public:
     using Set = VertexSet<W>;
     using Solver = BlockSearch<W>;
 
-    CoreSearch(GraphView graph, int lower_bound, std::uint64_t seed, Clock& clock)
-        : graph_(graph), bits_(graph), seed_(seed), clock_(clock) {
+    CoreSearch(GraphView graph, int lower_bound, std::uint64_t seed, Watch watch)
+        : graph_(graph), bits_(graph), seed_(seed), watch_(watch), orders_(graph, seed) {
         best_.lower_bound = lower_bound;
         best_.width = graph.num_nodes();
     }
 
     SearchResult run(Goal goal) {
-        for (int i = 0; i < warm_up && !done(); ++i) sample(nullptr);
+        for (std::uint64_t i = 0; i < warm_up && !done(); ++i) sample(nullptr);
         while (!done())
             if (goal == Goal::proof ? !prove() : !descend()) break;
         return std::move(best_);
     }
 
 private:
-    static constexpr int warm_up = 16;
+    static constexpr std::uint64_t warm_up = 16;
 
-    bool done() { return best_.lower_bound >= best_.width || (!best_.order.empty() && clock_.stop()); }
+    bool done() { return best_.lower_bound >= best_.width || watch_.late(); }
 
     void adopt(std::vector<Vertex> order) {
         const int width = width_of_order(graph_, order);
         if (width >= best_.width) return;
         best_.order = std::move(order);
-        best_.width = clock_.width = width;
+        best_.width = width;
+        watch_.at_most(width);
         std::erase_if(pool_, [&](const Set& bag) { return bag.size() > width; });
+    }
+
+    /// False if time ran out.
+    bool offer_pool(Solver& solver) {
+        for (const Set& bag : pool_) {
+            if (watch_.late(solver.offer_cost())) return false;
+            solver.offer(bag);
+        }
+        return true;
     }
 
     /// Raises the lower bound by one, or finds a decomposition that meets it. False if time ran out.
     bool prove() {
         Solver solver(bits_, best_.lower_bound);
-        for (const Set& bag : pool_) solver.offer(bag);
-        switch (solver.explore(clock_)) {
+        if (!offer_pool(solver)) return false;
+        switch (solver.explore(watch_)) {
             case Solver::Answer::yes: adopt(solver.order()); return true;
-            case Solver::Answer::no:
-                clock_.lower_bound = std::max(clock_.lower_bound, ++best_.lower_bound);
-                return true;
+            case Solver::Answer::no: watch_.at_least(++best_.lower_bound); return true;
             case Solver::Answer::unknown: return false;
         }
         return false;
     }
 
-    /// Looks for a decomposition narrower than the best, alternating between sampling and enumeration. False if time
+    /// Looks for a decomposition narrower than the best, in turns by sampling, annealing and enumeration. False if time
     /// ran out.
     bool descend() {
         Solver solver(bits_, best_.width - 1);
         const int width = best_.width;
-        for (const Set& bag : pool_) solver.offer(bag);
+        if (!offer_pool(solver)) return false;
         for (double slice = 0.01; !solver.solved(); slice *= 1.5) {
-            Clock sampling = clock_.part(slice);
-            while (!solver.solved() && best_.width == width && !sampling.stop()) sample(&solver);
-            clock_.rejoin(sampling);
+            Watch sampling = watch_.part(slice);
+            while (!solver.solved() && best_.width == width && !sampling.late()) sample(&solver);
             if (best_.width < width) return true;
             if (solver.solved()) break;
-            Clock exploring = clock_.part(slice);
+            if (anneal(solver, watch_.part(slice))) return true;
+            if (solver.solved()) break;
+            Watch exploring = watch_.part(slice);
             const auto answer = solver.explore(exploring);
-            clock_.rejoin(exploring);
             if (answer == Solver::Answer::no) {
                 best_.lower_bound = best_.width;
                 return true;
             }
-            if (clock_.stop()) break;
+            if (watch_.late()) break;
         }
         if (!solver.solved()) return false;
         adopt(solver.order());
         return true;
+    }
+
+    /// True if an order narrower than the best was found; else the bags of the last one join the pool.
+    bool anneal(Solver& solver, Watch watch) {
+        if (!orders_.started() || orders_.width() > best_.width) orders_.start(best_.order);
+        const int before = best_.width;
+        if (orders_.reach(before - 1, watch)) adopt(orders_.order());
+        collect(orders_.order(), &solver);
+        return best_.width < before;
     }
 
     /// A power from 0 to 2 for fill_per_degree; 1 is drawn most often.
@@ -89,14 +108,25 @@ private:
         return powers[draw % std::size(powers)];
     }
 
-    /// One random greedy order, made a minimal triangulation, whose maximal cliques join the pool.
+    /// One random greedy order; every other one by the rule that was best so far.
     void sample(Solver* solver) {
         const std::uint64_t draw = samples_++;
-        const Greedy rule = draw == 0       ? Greedy::min_fill()
-                            : draw % 8 == 7 ? Greedy::min_degree()
-                                            : Greedy::fill_per_degree(power(draw));
+        Greedy rule = draw == 0       ? Greedy::min_fill()
+                      : draw % 8 == 7 ? Greedy::min_degree()
+                                      : Greedy::fill_per_degree(power(draw));
+        if (draw > warm_up && draw % 2 == 0) rule = favourite_;
         const std::uint64_t seed = draw == 0 ? seed_ : mix(seed_ + 1, draw);
-        triangulate(greedy_order(graph_, rule, seed, best_.lower_bound));
+        const std::vector<Vertex> greedy = greedy_order(graph_, rule, seed, best_.lower_bound, watch_);
+        if (greedy.empty()) return;
+        const int width = collect(greedy, solver);
+        if (width > narrowest_) return;
+        narrowest_ = width;
+        favourite_ = rule;
+    }
+
+    /// Makes the order a minimal triangulation, whose maximal cliques join the pool; returns its width.
+    int collect(const std::vector<Vertex>& given, Solver* solver) {
+        triangulate(given);
         std::vector<Vertex> order = perfect_order();
         int width = 0;
         for (const Set& bag : cliques_) width = std::max(width, bag.size() - 1);
@@ -105,6 +135,7 @@ private:
             if (bag.size() > best_.width || !pool_.insert(bag).second) continue;
             if (solver) solver->offer(bag);
         }
+        return width;
     }
 
     /// LB-Triang (Berry et al. 2006): a minimal triangulation, whose fill is part of the fill of the order. Each
@@ -114,6 +145,7 @@ private:
         for (Vertex v : order) {
             Set closed = chordal_[v];
             closed.insert(v);
+            watch_.check(static_cast<std::int64_t>(W) * bits_.size());
             bits_.for_each_component(bits_.all - closed, [&](const Set&, const Set& border) {
                 border.for_each([&](Vertex u) {
                     chordal_[u] |= border;
@@ -157,10 +189,13 @@ private:
     GraphView graph_;
     BitGraph<W> bits_;
     std::uint64_t seed_, samples_ = 0;
-    Clock& clock_;
+    Greedy favourite_;  // the rule of the narrowest sample
+    int narrowest_ = std::numeric_limits<int>::max();
+    Watch watch_;
     SearchResult best_;
     std::unordered_set<Set, typename Set::Hash> pool_;
     std::vector<Set> chordal_, cliques_;
+    OrderSearch<W> orders_;
 };
 
 }  // namespace neuraltrees

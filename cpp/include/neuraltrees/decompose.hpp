@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "neuraltrees/clock.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/graph.hpp"
 #include "neuraltrees/small.hpp"
+#include "neuraltrees/watch.hpp"
 
 namespace neuraltrees {
 
@@ -16,15 +16,16 @@ struct DecomposeOptions {
     Method method = Method::min_fill;
     std::uint64_t seed = 0;
     int restarts = 4;
-    double time_limit = 10;
     int threads = 1;
-    Report report = {};
 };
 
 /// Decomposes every connected component by the method. The greedy methods run up to `restarts` times, the first time by
 /// their plain rule, and stop early at the lower bound; `exact` and `best` improve on min_fill until the proof is
 /// complete or time is up.
-TreeDecomposition decompose(GraphView graph, const DecomposeOptions& options);
+///
+/// Every method keeps the time of the watch, writing the bags included, by the shortcuts of `eliminate_greedily`; the
+/// greedy methods take them also where fill explodes. `best` is never wider than min_fill in the same time.
+TreeDecomposition decompose(GraphView graph, const DecomposeOptions& options, Watch watch = {});
 
 /// The same for a graph of at most 64 vertices, which may be disconnected; `exact` and `best` count as min_fill here.
 SmallDecomposition decompose_small(const SmallGraph& graph, const DecomposeOptions& options);

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "neuraltrees/graph.hpp"
+#include "neuraltrees/greedy.hpp"
+#include "neuraltrees/watch.hpp"
 
 namespace neuraltrees {
 
@@ -33,6 +35,7 @@ struct TreeDecomposition {
     std::vector<Vertex> bag_nodes;
     std::vector<std::array<Vertex, 2>> edges;
     int lower_bound = -1;
+    Shortcut shortcut = Shortcut::none;  // the cheapest one of all components
 
     DecompositionView view() const { return {bag_ptr, bag_nodes, edges}; }
     operator DecompositionView() const { return view(); }
@@ -45,19 +48,22 @@ struct TreeDecomposition {
 
 /// Eliminates the vertices in the given order and keeps the maximal bags: a clique tree of the filled graph, one tree
 /// per connected component, no bag contained in another, parents before children.
-TreeDecomposition decomposition_from_order(GraphView graph, std::span<const Vertex> order);
+TreeDecomposition decomposition_from_order(GraphView graph, std::span<const Vertex> order, Watch watch = {});
+
+/// The same if the vertices after the first `eliminated` ones form one bag; these must be connected.
+TreeDecomposition decomposition_from(GraphView graph, const Elimination& elimination, Watch watch = {});
 
 /// The width that an elimination order gives.
-int width_of_order(GraphView graph, std::span<const Vertex> order);
+int width_of_order(GraphView graph, std::span<const Vertex> order, Watch watch = {});
 
 /// A sentence about the first property of a tree decomposition that fails and where, or nothing.
-std::optional<std::string> first_violation(GraphView graph, DecompositionView decomposition);
+std::optional<std::string> first_violation(GraphView graph, DecompositionView decomposition, Watch watch = {});
 
 /// Does it have one tree per connected component, in the order of the components, parents before children, and no bag
 /// inside another? Expects a valid decomposition.
-bool is_normalised(GraphView graph, DecompositionView decomposition);
+bool is_normalised(GraphView graph, DecompositionView decomposition, Watch watch = {});
 
 /// The same decomposition in that form; expects a valid one.
-TreeDecomposition normalised(GraphView graph, DecompositionView decomposition);
+TreeDecomposition normalised(GraphView graph, DecompositionView decomposition, Watch watch = {});
 
 }  // namespace neuraltrees

@@ -16,12 +16,15 @@ struct ParseError : InputError {
     using InputError::InputError;
 };
 
-/// The H-tree would have more nodes than the caller allows.
+/// The H-tree would have more nodes than the caller allows: as many as `nodes` if that is exact, else more.
 struct TreeTooLargeError : std::runtime_error {
-    TreeTooLargeError(std::int64_t limit, int width)
-        : std::runtime_error("the H-tree exceeds " + std::to_string(limit) + " nodes"), limit(limit), width(width) {}
+    TreeTooLargeError(std::int64_t limit, int width, std::int64_t nodes, bool exact = false)
+        : std::runtime_error("the H-tree exceeds " + std::to_string(limit) + " nodes"), limit(limit), width(width),
+          nodes(nodes), exact(exact) {}
     std::int64_t limit;
     int width;
+    std::int64_t nodes;
+    bool exact;
 };
 
 }  // namespace neuraltrees

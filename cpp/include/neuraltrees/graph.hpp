@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "neuraltrees/watch.hpp"
+
 namespace neuraltrees {
 
 using Vertex = std::int32_t;
@@ -48,14 +50,15 @@ struct Components {
 
 /// Drops self-loops, merges parallel and reversed edges. Throws InputError for an id outside 0 … num_nodes - 1.
 Graph graph_from_edges(std::span<const std::int64_t> source, std::span<const std::int64_t> target,
-                       std::int64_t num_nodes);
+                       std::int64_t num_nodes, Watch watch = {});
 
-Components connected_components(GraphView graph);
+Components connected_components(GraphView graph, Watch watch = {});
 
 /// G[nodes], relabelled in the given order. `position` is scratch of num_nodes entries, all -1 before and after.
-Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position);
+Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position, Watch watch = {});
 
 /// Marries the parents of every node of a directed graph and drops the directions.
-Graph moral_graph(std::span<const std::int64_t> source, std::span<const std::int64_t> target, std::int64_t num_nodes);
+Graph moral_graph(std::span<const std::int64_t> source, std::span<const std::int64_t> target, std::int64_t num_nodes,
+                  Watch watch = {});
 
 }  // namespace neuraltrees

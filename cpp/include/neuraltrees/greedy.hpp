@@ -7,6 +7,7 @@
 
 #include "neuraltrees/bits.hpp"
 #include "neuraltrees/graph.hpp"
+#include "neuraltrees/watch.hpp"
 
 namespace neuraltrees {
 
@@ -34,22 +35,54 @@ inline std::uint32_t tie_break(std::uint64_t seed, Vertex v) {
                      : static_cast<std::uint32_t>(mix(seed, static_cast<std::uint64_t>(v)) >> 32);
 }
 
-/// An elimination order that takes vertices that are safe to eliminate first, and else the vertex with the least greedy
-/// score. Safe are simplicial vertices (all of degree 0 and 1 among them), and almost simplicial ones (all of degree 2
-/// among them) of degree at most `lower_bound` or the width reached so far.
+/// The cheapest rule that a greedy elimination had to turn to.
+enum class Shortcut {
+    none,
+    min_degree,  ///< vertices of least degree after some point, without looking at their fill
+    one_bag,     ///< all vertices after some point in one bag
+};
+
+/// An elimination order; empty if it was given up. The vertices after the first `eliminated` ones form one bag.
+struct Elimination {
+    std::vector<Vertex> order;
+    Vertex eliminated = 0;
+    int width = -1;
+    Shortcut shortcut = Shortcut::none;
+};
+
+/// What a greedy elimination may cost besides the time of its watch.
+struct GreedyLimits {
+    /// Give up once a vertex of more neighbours would have to be eliminated.
+    int width = std::numeric_limits<int>::max();
+    /// Turn to shortcuts after so many steps for each vertex, edge and member of a bag, and some billion steps for any
+    /// graph; 0: never. The same graph then always takes the same shortcuts.
+    std::int64_t effort = 0;
+    /// Without shortcuts, give up instead.
+    bool shortcuts = true;
+};
+
+/// Eliminates vertices that are safe to eliminate first, and else the vertex with the least greedy score. Safe are
+/// simplicial vertices (all of degree 0 and 1 among them), and almost simplicial ones (all of degree 2 among them) of
+/// degree at most `lower_bound` or the width reached so far.
 ///
-/// Starts on sparse sets and moves to bitset rows when the rest of the graph is dense. Returns an empty order once a
-/// vertex of more than `give_up` neighbours would have to be eliminated.
-std::vector<Vertex> greedy_order(GraphView graph, Greedy rule, std::uint64_t seed, int lower_bound,
+/// Starts on sparse sets and moves to bitset rows when the rest of the graph is dense. If fill explodes, so that the
+/// watch or the limits would not be kept, it goes on by least degree, which needs no count of fill, and puts what is
+/// dense in the end into one bag. The time includes that of `decomposition_from`.
+Elimination eliminate_greedily(GraphView graph, Greedy rule, std::uint64_t seed, int lower_bound, Watch watch = {},
+                               GreedyLimits limits = {});
+
+/// The order alone; empty if the watch was late or a vertex of more than `give_up` neighbours would be eliminated.
+std::vector<Vertex> greedy_order(GraphView graph, Greedy rule, std::uint64_t seed, int lower_bound, Watch watch = {},
                                  int give_up = std::numeric_limits<int>::max());
 
-/// The safe eliminations alone: the vertices eliminated, in order, with the lower bound that they prove.
+/// The safe eliminations alone: the vertices eliminated, in order, with the lower bound that they prove. Stops early if
+/// the watch is late.
 struct Reduction {
     std::vector<Vertex> eliminated;
     int lower_bound;
     std::vector<Vertex> core_nodes;  // sorted
     Graph core;                      // what is left, with its fill edges, relabelled by core_nodes
 };
-Reduction reduce_safely(GraphView graph, int lower_bound);
+Reduction reduce_safely(GraphView graph, int lower_bound, Watch watch = {});
 
 }  // namespace neuraltrees

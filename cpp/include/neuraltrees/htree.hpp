@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,7 +11,7 @@
 #include "neuraltrees/decompose.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/graph.hpp"
-#include "neuraltrees/interrupt.hpp"
+#include "neuraltrees/watch.hpp"
 
 namespace neuraltrees {
 
@@ -27,12 +28,15 @@ struct HTreeOptions {
     /// How the graphs of the bags are decomposed; `nested.threads` serves the whole construction.
     DecomposeOptions nested;
     std::int64_t max_nodes = 50'000'000;
+    /// Told the number of nodes, by the thread that called, before the arrays are allocated.
+    std::function<void(std::int64_t nodes)> announce = {};
 };
 
 /// Builds the H-tree (Algorithm 1 of the paper): every bag B gets the bags of a decomposition of G[B] as children,
 /// recursively, down to single vertices. The decomposition must be valid and normalised. Throws TreeTooLargeError,
-/// before the arrays are allocated, if the tree would have more than `max_nodes` nodes.
-HTree build_htree(GraphView graph, DecompositionView decomposition, const HTreeOptions& options, Interrupt& interrupt);
+/// before the arrays are allocated, if the tree would have more than `max_nodes` nodes; within about a second if a
+/// sample of wide root bags shows that it would have far more.
+HTree build_htree(GraphView graph, DecompositionView decomposition, const HTreeOptions& options, Watch watch = {});
 
 /// The arrays of an H-tree from any source; they may be invalid.
 struct HTreeView {
@@ -46,9 +50,9 @@ struct HTreeView {
 };
 
 /// A sentence about the first invariant that the arrays break as an H-tree of the graph, or nothing.
-std::optional<std::string> first_violation(GraphView graph, const HTreeView& tree);
+std::optional<std::string> first_violation(GraphView graph, const HTreeView& tree, Watch watch = {});
 
 /// The longest path of every tree, in edges.
-std::vector<std::int64_t> diameters(const HTreeView& tree);
+std::vector<std::int64_t> diameters(const HTreeView& tree, Watch watch = {});
 
 }  // namespace neuraltrees

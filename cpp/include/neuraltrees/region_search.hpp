@@ -9,10 +9,10 @@ namespace neuraltrees {
 /// For a connected graph too large for CoreSearch: takes a connected region of bags around a widest bag, triangulates
 /// the graph of that region anew (its own edges, with the borders to the outside made complete) and keeps what is
 /// narrower.
-SearchResult search_regions(GraphView graph, int lower_bound, std::uint64_t seed, Clock& clock);
+SearchResult search_regions(GraphView graph, int lower_bound, std::uint64_t seed, Watch watch);
 
 /// CoreSearch with the smallest bitsets that hold the graph; at most max_core vertices.
-SearchResult search_core(GraphView graph, int lower_bound, Goal goal, std::uint64_t seed, Clock& clock);
+SearchResult search_core(GraphView graph, int lower_bound, Goal goal, std::uint64_t seed, Watch watch);
 inline constexpr Vertex max_core = 1024;
 
 }  // namespace neuraltrees

@@ -4,16 +4,17 @@
 #include <vector>
 
 #include "neuraltrees/graph.hpp"
+#include "neuraltrees/watch.hpp"
 
 namespace neuraltrees {
 
 /// MCS-M (Berry, Blair, Heggernes, Peyton 2004): an elimination order whose fill is a minimal triangulation.
 /// Vertices are numbered from last to first; a vertex gains weight from the one being numbered if a path of lighter
-/// unnumbered vertices joins them. O(n m) time.
+/// unnumbered vertices joins them. O(n m) time; empty if the watch is late.
 ///
 /// Args: `neighbours(v)` returns an iterable over the neighbours of v.
 template <typename Neighbours>
-std::vector<Vertex> minimal_triangulation_order(Vertex n, Neighbours&& neighbours) {
+std::vector<Vertex> minimal_triangulation_order(Vertex n, Neighbours&& neighbours, Watch watch = {}) {
     std::vector<Vertex> order(n), weight(n, 0), gain;
     std::vector<char> numbered(n, 0);
     std::vector<Vertex> reached(n, -1);
@@ -32,6 +33,7 @@ std::vector<Vertex> minimal_triangulation_order(Vertex n, Neighbours&& neighbour
         }
         order[i] = v;
         numbered[v] = 1;
+        if (watch.late(16)) return {};
         reached[v] = i;
         gain.clear();
         for (Vertex u : neighbours(v))
@@ -44,6 +46,7 @@ std::vector<Vertex> minimal_triangulation_order(Vertex n, Neighbours&& neighbour
             while (!reach[level].empty()) {
                 const Vertex x = reach[level].back();
                 reach[level].pop_back();
+                watch.check(4);
                 for (Vertex z : neighbours(x)) {
                     if (numbered[z] || reached[z] == i) continue;
                     reached[z] = i;

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +13,7 @@ import typer
 from rich.markup import escape
 
 from neuraltrees.cli import bench, decompose, demo, htree, infer, predict, reproduce, train, tune
-from neuraltrees.cli.terminal import errors
+from neuraltrees.cli.terminal import errors, warnings_in_one_line
 from neuraltrees.cli.wording import error_in_words, usage_in_words
 from neuraltrees.errors import NeuralTreesError
 
@@ -68,7 +70,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.path.append(str(Path.cwd()))  # so that --dataset mine:load finds mine.py, as `python -m` would
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(given, standalone_mode=False)
+        with warnings_in_one_line():
+            code = app(given, standalone_mode=False)
     except typer.TyperException as error:
         code = _fail(usage_in_words(error, given))
     except NeuralTreesError as error:
@@ -80,7 +83,17 @@ def main(arguments: list[str] | None = None) -> None:
         code = STOPPED
     if code == STOPPED:  # typer has caught an interrupt itself
         errors.print("Stopped.")
+        if arguments is None:
+            _leave(STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _leave(code: int) -> None:
+    """Ends the process without taking the interpreter and its libraries apart, which may take a second and more."""
+    atexit._run_exitfuncs()  # those of multiprocessing end its workers
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _fail(message: str) -> int:

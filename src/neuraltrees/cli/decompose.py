@@ -11,7 +11,7 @@ from typing import Annotated, cast
 import typer
 
 from neuraltrees.cli.options import AsJson
-from neuraltrees.cli.terminal import Value, errors, say, searching, show, working
+from neuraltrees.cli.terminal import Value, decomposing, errors, say, show, working
 from neuraltrees.decomposition import TreeDecomposition, decompose
 from neuraltrees.decomposition.decompose import DEFAULT_SECONDS, METHODS, Method, check_method
 from neuraltrees.errors import InputError
@@ -31,7 +31,12 @@ MethodName = Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.j
 Seed = Annotated[int, typer.Option(help="Seed that breaks ties; the same seed gives the same result.")]
 Restarts = Annotated[int, typer.Option(help="Maximum runs of the greedy methods; the narrowest result is kept.")]
 TimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", help="Seconds for exact (60 by default) and best (10 by default).")
+    float | None,
+    typer.Option(
+        "--time-limit",
+        help="Seconds, for any method; 60 by default for exact, 10 for best, no limit for the others.",
+        show_default=False,
+    ),
 ]
 
 
@@ -73,6 +78,7 @@ def decompose_file(
         "width": td.width,
         "lower bound": td.lower_bound,
         "proven optimal": td.optimal,
+        "note": td.note,
         "seconds": round(seconds, 4),
         "written to": None if out is None else str(out),
     }
@@ -110,10 +116,7 @@ def _write(td: TreeDecomposition, named: NamedGraph, out: Path) -> None:
 def decompose_with_progress(
     graph: Graph, method: Method, seed: int, restarts: int, time_limit: float | None
 ) -> TreeDecomposition:
-    """`decompose` with a progress bar for the methods that search and a spinner for the others."""
-    if method not in DEFAULT_SECONDS:
-        with working(f"decomposing {graph.num_nodes:,} nodes by {method}"):
-            return decompose(graph, method, seed=seed, restarts=restarts, time_limit=time_limit)
-    seconds = DEFAULT_SECONDS[method] if time_limit is None else time_limit
-    with searching(f"decomposing by {method}", seconds) as report:
+    """`decompose` with its bounds in the terminal, and a bar over the time limit if there is one."""
+    seconds = DEFAULT_SECONDS.get(method) if time_limit is None else time_limit
+    with decomposing(f"decomposing {graph.num_nodes:,} nodes by {method}", seconds) as report:
         return decompose(graph, method, seed=seed, restarts=restarts, time_limit=time_limit, progress=report)

@@ -86,6 +86,8 @@ def htree_of_file(
         )
         seconds = time.perf_counter() - start
         diameters = tree.diameters()
+    if decomposition.note is not None:
+        facts["note"] = decomposition.note
     facts |= {
         "components": tree.num_components,
         "treewidth": tree.treewidth,

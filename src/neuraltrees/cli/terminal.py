@@ -7,15 +7,19 @@ import re
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from neuraltrees.decomposition.decompose import ProgressCallback
+from neuraltrees.errors import NeuralTreesWarning
 
 output = Console()
 errors = Console(stderr=True)
@@ -66,18 +70,36 @@ def interrupts() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def searching(what: str, seconds: float) -> Iterator[ProgressCallback]:
-    """A progress bar over the time limit, with the bounds that the search reports."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[bounds]}"))
+def decomposing(what: str, seconds: float | None) -> Iterator[ProgressCallback]:
+    """The bounds that a decomposition reports, with a bar over its time limit or, without one, a spinner."""
+    first = SpinnerColumn() if seconds is None else BarColumn()
+    columns = (TextColumn("{task.description}"), first, TimeElapsedColumn(), TextColumn("{task.fields[bounds]}"))
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task(what, total=seconds, bounds="")
         start = time.perf_counter()
 
         def report(lower_bound: int, width: int) -> None:
-            bounds = f"width {width}, at least {lower_bound}"
+            bounds = f"width at most {width:,}, at least {lower_bound:,}"
             progress.update(task, completed=time.perf_counter() - start, bounds=bounds)
 
         yield report
+
+
+@contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Prints the library's warnings on standard error, each once and without the line of code that led to it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", NeuralTreesWarning)
+        usual = warnings.showwarning
+
+        def show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, NeuralTreesWarning):
+                errors.print(f"[bold yellow]Warning:[/] {escape(str(message))}", soft_wrap=True, highlight=False)
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.showwarning = show_warning
+        yield
 
 
 def show(title: str, facts: Mapping[str, Value], as_json: bool) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
 from neuraltrees._core import native
 from neuraltrees.checks import check_restarts, check_seed, check_time_limit, count_threads
 from neuraltrees.decomposition.decomposition import TreeDecomposition
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, NeuralTreesWarning
 from neuraltrees.graph import Graph
 
 Method: TypeAlias = Literal["min_fill", "min_degree", "junction_tree", "exact", "best"]
@@ -31,24 +32,31 @@ def decompose(
 ) -> TreeDecomposition:
     """A tree decomposition of every connected component; no bag is contained in another.
 
-    - `min_fill`, `min_degree`: greedy elimination after safe reductions; stops early at the MMD+ lower bound.
+    - `min_fill`, `min_degree`: greedy elimination after safe reductions; stops early at the MMD+ lower bound. Where
+      fill explodes, as in large random graphs, they go on by least degree without counting fill, and put the dense
+      rest into one bag.
     - `junction_tree`: the paper's appendix: a minimal triangulation (MCS-M), its maximal cliques, and a maximum
       spanning tree of their intersections.
     - `exact`: a decomposition of minimum width, with proof; at the time limit the narrowest one found, with a lower
       bound.
-    - `best`: searches for a narrow decomposition until the time limit, by random triangulations, recombination of their
-      parts, and enumeration.
+    - `best`: starts from `min_fill` and searches for a narrower decomposition until the time limit, by random
+      triangulations, recombination of their parts, and enumeration.
+
+    All methods can be interrupted (Ctrl-C). A decomposition that was made in a cheaper way than asked for says so in
+    its `note`; without a `time_limit`, a `NeuralTreesWarning` says it too.
 
     Args:
         graph: the graph; also a NetworkX graph, a PyG `Data`, a sparse matrix or an edge_index (see `Graph.of`).
         method: one of the above.
-        seed: breaks ties; seed 0 prefers the lowest node number. The same seed gives the same result, unless `exact` or
-            `best` stops at its time limit.
+        seed: breaks ties; seed 0 prefers the lowest node number. The same seed gives the same result, unless the method
+            stops at its time limit.
         restarts: maximum number of runs of the greedy methods; the narrowest result is returned. The first run follows
             the plain rule, later ones break ties at random, and `min_fill` alternates with fill per neighbour.
-        time_limit: seconds for `exact` (60 by default) and `best` (10 by default).
+        time_limit: seconds, after which the best valid decomposition so far is returned; 60 by default for `exact`, 10
+            for `best`, no limit for the others.
         threads: number of threads, over components; all processors by default.
-        progress: called with (lower bound, width) several times a second during `exact` and `best`.
+        progress: called with (lower bound, width) several times a second; the width is that of the best decomposition
+            so far, which may have all nodes that are not eliminated yet in one bag.
 
     >>> td = decompose(Graph([[0, 1, 2, 3], [1, 2, 3, 0]]))
     >>> td.width, td.optimal
@@ -57,8 +65,8 @@ def decompose(
     graph = Graph.of(graph)
     check_method(method)
     check_time_limit(time_limit)
-    seconds = time_limit if time_limit is not None else DEFAULT_SECONDS.get(method, 0.0)
-    bag_ptr, bag_nodes, edges, lower_bound = native.decompose(
+    seconds = time_limit if time_limit is not None else DEFAULT_SECONDS.get(method, float("inf"))
+    bag_ptr, bag_nodes, edges, lower_bound, shortcut = native.decompose(
         graph.indptr,
         graph.indices,
         method,
@@ -68,9 +76,21 @@ def decompose(
         count_threads(threads),
         progress,
     )
-    return TreeDecomposition._from_arrays(graph.num_nodes, bag_ptr, bag_nodes, edges, lower_bound, made_for=graph)
+    note = _note(method, shortcut, limited=seconds < float("inf"))
+    if note is not None and time_limit is None:
+        warnings.warn(note, NeuralTreesWarning, stacklevel=2)
+    return TreeDecomposition._from_arrays(graph.num_nodes, bag_ptr, bag_nodes, edges, lower_bound, graph, note)
 
 
 def check_method(method: str) -> None:
     if method not in METHODS:
         raise InputError(f"Expected a method out of {', '.join(METHODS)}; got {method!r}.")
+
+
+def _note(method: Method, shortcut: int, limited: bool) -> str | None:
+    """A sentence about the cheapest shortcut that the core took: 0 none, 1 least degree, 2 one bag."""
+    if shortcut == 0:
+        return None
+    why = f"to keep the time limit of {method}" if limited else f"since the fill of {method} explodes"
+    how = "in one bag" if shortcut == 2 else "eliminated by least degree"
+    return f"The dense rest of the graph is {how}, {why}; the decomposition is valid, but wide."

@@ -76,6 +76,8 @@ class TreeDecomposition:
     bag_ptr: Int64
     bag_nodes: Int32
     edges: Int32
+    note: str | None
+    """What `decompose` did otherwise than asked for, to end in time."""
 
     def __init__(
         self,
@@ -129,11 +131,19 @@ class TreeDecomposition:
             np.array(pairs, dtype=np.int32, order="C"),
         )
 
-    def _set(self, num_nodes: int, lower_bound: int, bag_ptr: Int64, bag_nodes: Int32, edges: Int32) -> None:
+    def _set(
+        self,
+        num_nodes: int,
+        lower_bound: int,
+        bag_ptr: Int64,
+        bag_nodes: Int32,
+        edges: Int32,
+        note: str | None = None,
+    ) -> None:
         for array in (bag_ptr, bag_nodes, edges):
             array.flags.writeable = False
         for name, value in zip(
-            self.__dataclass_fields__, (num_nodes, lower_bound, bag_ptr, bag_nodes, edges), strict=True
+            self.__dataclass_fields__, (num_nodes, lower_bound, bag_ptr, bag_nodes, edges, note), strict=True
         ):
             object.__setattr__(self, name, value)
 
@@ -146,9 +156,11 @@ class TreeDecomposition:
         edges: Int32,
         lower_bound: int | None = None,
         made_for: Graph | None = None,
+        note: str | None = None,
     ) -> TreeDecomposition:
         td = cls.__new__(cls)
-        td._set(num_nodes, (0 if num_nodes else -1) if lower_bound is None else lower_bound, bag_ptr, bag_nodes, edges)
+        bound = (0 if num_nodes else -1) if lower_bound is None else lower_bound
+        td._set(num_nodes, bound, bag_ptr, bag_nodes, edges, note)
         if made_for is not None:
             object.__setattr__(td, "_made_for", weakref.ref(made_for))
         return td

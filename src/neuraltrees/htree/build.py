@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 
 from neuraltrees._core import native
 from neuraltrees.checks import check_at_least, check_restarts, check_seed, check_time_limit, count_threads
 from neuraltrees.decomposition.decompose import Method, check_method, decompose
 from neuraltrees.decomposition.decomposition import TreeDecomposition
-from neuraltrees.errors import InputError
+from neuraltrees.errors import BYTES_PER_TREE_NODE, InputError, NeuralTreesWarning
 from neuraltrees.graph import Graph
 from neuraltrees.htree.htree import HTree
 
 MOST_NODES = 2**40  # beyond any memory; keeps the core's counts far from overflow
+LARGE_TREE = 20_000_000  # nodes, above which the memory is announced
 
 
 def build_htree(
@@ -40,7 +43,8 @@ def build_htree(
         seed: breaks ties in the decompositions.
         restarts: see `decompose`.
         time_limit: see `decompose`.
-        max_nodes: a larger tree raises `TreeTooLargeError` before memory is allocated for it.
+        max_nodes: a larger tree raises `TreeTooLargeError` before memory is allocated for it, and soon if it would be
+            far larger. A `NeuralTreesWarning` announces a tree of more than 20 million nodes.
         threads: number of threads, over components and bags; all processors by default. The tree does not depend on it.
 
     >>> square_with_tail = Graph([[0, 0, 1, 2, 2, 3], [1, 2, 3, 3, 4, 4]])
@@ -72,5 +76,15 @@ def build_htree(
         min(check_at_least("max_nodes", max_nodes, 1, 10**30), MOST_NODES),
         count_threads(threads),
         trusted,
+        _announce,
     )
     return HTree(*(torch.from_numpy(array) for array in arrays))
+
+
+def _announce(nodes: int) -> None:
+    if nodes > LARGE_TREE:
+        warnings.warn(
+            f"The H-tree has {nodes:,} nodes and takes about {nodes * BYTES_PER_TREE_NODE / 2**30:.1f} GiB.",
+            NeuralTreesWarning,
+            stacklevel=3,
+        )
