@@ -8,6 +8,7 @@
 
 #include <map>
 
+#include "neuraltrees/bounded_subgraph.hpp"
 #include "neuraltrees/decompose.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/error.hpp"
@@ -237,20 +238,38 @@ void bind_decompositions(nb::module_& m) {
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
         "edges"_a.noconvert());
 
+    const auto give_sample = [](nt::BoundedSample&& sample) {
+        auto& td = sample.decomposition;
+        return nb::make_tuple(give(std::move(sample.subgraph.ptr)), give(std::move(sample.subgraph.adj)),
+                              give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)));
+    };
+
     m.def(
         "sample_bounded_treewidth",
-        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, int k, std::uint64_t seed) {
+        [give_sample](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, int k, std::uint64_t seed) {
             nt::BoundedSample sample;
             {
                 nb::gil_scoped_release free;
                 sample = nt::sample_bounded_treewidth(graph_view(ptr, adj), k, seed);
             }
-            auto& td = sample.decomposition;
-            return nb::make_tuple(give(std::move(sample.subgraph.ptr)), give(std::move(sample.subgraph.adj)),
-                                  give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)),
-                                  give(std::move(td.edges)));
+            return give_sample(std::move(sample));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "k"_a, "seed"_a);
+
+    m.def(
+        "bounded_subgraph",
+        [give_sample](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, int k, std::uint64_t seed, int restarts) {
+            nt::Interrupt interrupt(signalled, std::chrono::milliseconds(100));
+            nt::BoundedSample sample;
+            try {
+                nb::gil_scoped_release free;
+                sample = nt::bounded_subgraph(graph_view(ptr, adj), {k, seed, restarts}, interrupt);
+            } catch (const nt::Interrupted&) {
+                throw nb::python_error();
+            }
+            return give_sample(std::move(sample));
+        },
+        "ptr"_a.noconvert(), "adj"_a.noconvert(), "k"_a, "seed"_a, "restarts"_a);
 }
 
 void bind_htrees(nb::module_& m) {

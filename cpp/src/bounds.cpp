@@ -5,7 +5,7 @@
 
 namespace neuraltrees {
 
-int minor_min_degree(GraphView graph, std::int64_t effort) {
+int minor_min_degree(GraphView graph, std::int64_t effort, int enough) {
     const Vertex n = graph.num_nodes();
     if (n == 0) return -1;
     std::vector<std::vector<Vertex>> adj(n), bucket(1);
@@ -23,7 +23,7 @@ int minor_min_degree(GraphView graph, std::int64_t effort) {
     int bound = 0;
     Vertex left = n;
     std::size_t least = 0;
-    while (left > bound + 1 && effort > 0) {
+    while (left > bound + 1 && effort > 0 && bound < enough) {
         Vertex v = -1;
         for (; least < bucket.size(); ++least) {
             auto& row = bucket[least];

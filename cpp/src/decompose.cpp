@@ -249,4 +249,19 @@ TreeDecomposition decompose(GraphView graph, const DecomposeOptions& given) {
     return out;
 }
 
+std::optional<TreeDecomposition> decompose_within(GraphView graph, int width, const DecomposeOptions& options) {
+    if (graph.num_nodes() <= SmallGraph::max_nodes) {
+        TreeDecomposition td = decompose(graph, options);
+        if (td.width() > width) return std::nullopt;
+        return td;
+    }
+    const int bound = minor_min_degree(graph, 20'000'000, width + 1);
+    for (int run = 0; run < options.restarts && bound <= width; ++run) {
+        const Attempt next = attempt(options, run);
+        const auto order = greedy_order(graph, next.rule, next.seed, bound, width);
+        if (!order.empty()) return decomposition_from_order(graph, order);
+    }
+    return std::nullopt;
+}
+
 }  // namespace neuraltrees

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <limits>
+
 #include "neuraltrees/graph.hpp"
 
 namespace neuraltrees {
 
 /// The MMD+ lower bound on treewidth: contract a vertex of least degree into the neighbour with which it shares the
 /// fewest neighbours; the largest least degree met on the way bounds the treewidth from below, since a minor's
-/// treewidth is no larger. Stops after about `effort` steps with the bound found so far.
-int minor_min_degree(GraphView graph, std::int64_t effort = 20'000'000);
+/// treewidth is no larger. Stops after about `effort` steps with the bound found so far, and once that
+/// is `enough`.
+int minor_min_degree(GraphView graph, std::int64_t effort = 20'000'000, int enough = std::numeric_limits<int>::max());
 
 }  // namespace neuraltrees

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from neuraltrees.decomposition.sampling import Sampler
 from neuraltrees.options import Spec, option
 
 DATA_ROOT_HELP = "Folder of the datasets; by default $NEURALTREES_DATA, else ~/.cache/neuraltrees."
@@ -32,7 +33,8 @@ class DataSpec(Spec):
     edges: Literal["symmetric", "stored"] = option(
         "symmetric", "stanford3dsg, GNN: both directions of every edge, or as stored in the file."
     )
-    max_treewidth: int | None = option(None, "Treewidth bound k: sample a subgraph of treewidth at most k.", ge=1)
+    max_treewidth: int | None = option(None, "Treewidth bound k: keep a subgraph of treewidth at most k.", ge=1)
+    sampler: Sampler = option("elimination", "How the treewidth is bounded: elimination, or as in the paper.")
     train_per_class: int | None = option(
         None, "Citation networks: training nodes per class; by default all that remain.", ge=1
     )

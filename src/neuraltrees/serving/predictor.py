@@ -112,7 +112,7 @@ class Predictor:
             plan = self._plans.pop(key, None)
             if plan is None:
                 if self.network.needs_tree:
-                    graphs = with_trees(graphs, self.bundle.max_treewidth, self.bundle.seed)
+                    graphs = with_trees(graphs, self.bundle.max_treewidth, self.bundle.seed, self.bundle.sampler)
                 plan = self.network.plan(joined_graphs(graphs, self.bundle.types))
             self._plans[key] = plan
             if len(self._plans) > PLANS:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from neuraltrees.data.features import describe, from_description
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
+from neuraltrees.decomposition.sampling import Sampler
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
 from neuraltrees.nn.encoder import Categories, Features
@@ -37,7 +38,7 @@ class Bundle:
         types: the names of the node types.
         edge_features: what the features of edges are; None where it reads none.
         scaling: how features are scaled first.
-        max_treewidth, seed: how H-trees are built.
+        max_treewidth, seed, sampler: how H-trees are built.
         facts: where it comes from, such as its metrics.
     """
 
@@ -51,6 +52,7 @@ class Bundle:
     max_treewidth: int | None = None
     seed: int = 0
     facts: dict[str, Any] | None = None
+    sampler: Sampler = "elimination"
 
     @classmethod
     def of(cls, fitted: Fitted, run: int | None = None) -> Bundle:
@@ -81,6 +83,7 @@ class Bundle:
             task.max_treewidth,
             task.seed,
             facts,
+            task.sampler,
         )
 
     @property
@@ -106,6 +109,7 @@ class Bundle:
             "types": list(self.types),
             "max_treewidth": self.max_treewidth,
             "seed": self.seed,
+            "sampler": self.sampler,
             "logarithm": self.scaling.logarithm,
             "facts": self.facts,
         }
@@ -143,6 +147,7 @@ class Bundle:
                 about["max_treewidth"],
                 about["seed"],
                 about["facts"],
+                about.get("sampler", "paper"),  # an older file had no other
             )
             bundle.build()
         except (KeyError, TypeError, AttributeError, RuntimeError) as error:
