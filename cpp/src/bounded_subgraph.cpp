@@ -31,14 +31,17 @@ std::vector<Vertex> depths_of(DecompositionView td, Vertex num_nodes) {
     return out;
 }
 
-/// Of two vertices that share a bag, the one whose first bag is deeper is eliminated before the other.
-std::vector<Vertex> order_by_depth(const std::vector<Vertex>& depth) {
-    const auto n = static_cast<Vertex>(depth.size());
-    const Vertex deepest = n == 0 ? 0 : *std::max_element(depth.begin(), depth.end());
-    std::vector<Vertex> begin(deepest + 2, 0), order(n);
-    for (Vertex v = 0; v < n; ++v) ++begin[deepest - depth[v] + 1];
-    std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    for (Vertex v = 0; v < n; ++v) order[begin[deepest - depth[v]]++] = v;
+/// Of two vertices that share a bag, the one whose first bag is deeper is eliminated before the other. The last
+/// component comes first, so that the bags, which are made in the reverse order, begin with the first.
+std::vector<Vertex> order_by_depth(const Components& components, std::span<const Vertex> depth) {
+    std::vector<Vertex> order;
+    order.reserve(depth.size());
+    for (std::int64_t c = components.count(); c-- > 0;) {
+        const auto members = components.members(c);
+        const auto first = order.insert(order.end(), members.begin(), members.end());
+        std::sort(first, order.end(),
+                  [&](Vertex a, Vertex b) { return std::pair(depth[b], a) < std::pair(depth[a], b); });
+    }
     return order;
 }
 
@@ -190,7 +193,7 @@ private:
     BoundedSample result() const {
         BoundedSample out;
         out.subgraph = marked_subgraph(kept_);
-        out.decomposition = decomposition_from_order(out.subgraph, order_by_depth(depth_));
+        out.decomposition = decomposition_from_order(out.subgraph, order_by_depth(components_, depth_));
         return out;
     }
 

@@ -30,7 +30,9 @@ def htree_of_file(
         int | None,
         typer.Option("--k", "-k", help="Keep a subgraph of treewidth at most K first.", show_default=False),
     ] = None,
-    sampler: Annotated[str, typer.Option(help="How --k chooses edges: elimination, or as in the paper.")] = "elimination",
+    sampler: Annotated[
+        str, typer.Option(help="How --k chooses edges: elimination, or as in the paper.")
+    ] = "elimination",
     method: MethodName = "min_fill",
     seed: Seed = 0,
     restarts: Restarts = 4,
