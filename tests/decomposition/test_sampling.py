@@ -24,7 +24,6 @@ from tests.oracle.invariants import check_htree
 from tests.oracle.sampling import check_sample
 from tests.oracle.sampling import sample_bounded_treewidth as oracle_sample
 
-
 SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
 
 

@@ -1,7 +1,7 @@
 """Learning rate, weight decay and dropout for the citation networks, tuned by validation accuracy only.
 
-Layers, sizes and heads are those of the GCN and GAT papers. Trees are those of the paper's sampler. GNN and neural tree are tuned over the same grid, once with
-few and once with many training nodes.
+Layers, sizes and heads are those of the GCN and GAT papers. Trees are those of the paper's sampler. GNN and neural tree
+are tuned over the same grid, once with few and once with many training nodes.
 """
 
 from __future__ import annotations
