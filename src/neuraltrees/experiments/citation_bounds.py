@@ -18,7 +18,7 @@ from neuraltrees.experiments.statistics import mean_std, paired, percent
 from neuraltrees.graph import Graph
 from neuraltrees.plots.style import MORE, panels, save_both
 from neuraltrees.tuning.record import machine
-from neuraltrees.tuning.store import Name, Results, open_store
+from neuraltrees.tuning.store import Name, Record, Results, open_store
 
 SIZES = (None, 20)  # training nodes per class; None means all remaining nodes
 RATES = (0.01, 0.05)
@@ -72,6 +72,11 @@ def _sizes(data: Any, variant: Name) -> dict[str, Any]:
     return {"kept": sample.kept, "tree_nodes": tree.num_nodes}
 
 
+def _measured(results: Results, **tree: Any) -> Record:
+    """What `_sizes` found."""
+    return next(record for record in results.find(**tree) if "tree_nodes" in record)
+
+
 def _best(results: Results, **cell: Any) -> dict[str, Any]:
     """The cell with the learning rate of the best validation accuracy."""
     found = {rate: each for rate in RATES for each in results.find(**cell, lr=rate)}
@@ -91,12 +96,13 @@ def draw(results: Results, folder: Path) -> list[Block]:
             if PAPER not in found:
                 continue
             base = scores[found.index(PAPER)]
-            nodes = [results.one(dataset=dataset, **variant)["tree_nodes"] for variant in found]
+            sizes = [_measured(results, dataset=dataset, **variant) for variant in found]
+            nodes = [each["tree_nodes"] for each in sizes]
             label = "all remaining nodes" if size is None else f"{size} per class"
             places = [percent(scores[i]) for i in range(len(found))]
             each.plot(nodes, places, linestyle="", marker=look.marker, color=look.color, label=label)
             for i, variant in enumerate(found):
-                kept = results.one(dataset=dataset, **variant)["kept"]
+                kept = sizes[i]["kept"]
                 words = [NETWORKS[dataset], "all" if size is None else str(size), str(variant["sampler"])]
                 words += ["" if variant["k"] is None else str(variant["k"]), f"{100 * kept:.1f} %", f"{nodes[i]:,}"]
                 rows.append([*words, mean_std(scores[i]), "" if variant == PAPER else paired(scores[i], base)])
