@@ -106,7 +106,7 @@ def cora(data: Path) -> list[Row]:
         sub, forest = oracle_sample(graph, 4)
         oracle_htree(sub, decompose, roots=forest)
 
-    ours = seconds(lambda: nt.build_htree(*nt.sample_bounded_treewidth(fast, 4), threads=1), 100)
+    ours = seconds(lambda: nt.build_htree(*nt.sample_bounded_treewidth(fast, 4, sampler="paper"), threads=1), 100)
     rivals = {name: seconds(lambda f=f: straightforward(f), 2) for name, f in RIVALS.items()}
     return against("Cora k=4: sample + H-tree", ours, rivals, 1000)
 
@@ -129,8 +129,8 @@ def pubmed(data: Path) -> list[Row]:
     rival = seconds(lambda: nx.maximum_spanning_tree(network), 3)
     rows, kept = [], []
     for k in range(1, 11):
-        ours = seconds(lambda k=k: nt.build_htree(*nt.sample_bounded_treewidth(graph, k), threads=1))
-        kept.append(nt.sample_bounded_treewidth(graph, k).kept)
+        ours = seconds(lambda k=k: nt.build_htree(*nt.sample_bounded_treewidth(graph, k, sampler="paper"), threads=1))
+        kept.append(nt.sample_bounded_treewidth(graph, k, sampler="paper").kept)
         rows.append(f"{rival / ours:.1f}")
     faster = all(float(row) >= 1 for row in rows)
     rises = all(a < b for a, b in pairwise(kept))
@@ -153,7 +153,9 @@ def scaling(_: Path) -> list[Row]:
     per_edge = {}
     for nodes in (10**4, 10**5, 10**6):
         graph = random_graph(nodes)
-        taken = seconds(lambda graph=graph: nt.build_htree(*nt.sample_bounded_treewidth(graph, 4), threads=1), 3)
+        taken = seconds(
+            lambda graph=graph: nt.build_htree(*nt.sample_bounded_treewidth(graph, 4, sampler="paper"), threads=1), 3
+        )
         per_edge[nodes] = taken / graph.num_edges
     ratio = per_edge[10**6] / per_edge[10**4]
     child = [sys.executable, __file__, "--peak-memory"]
@@ -170,7 +172,7 @@ def scaling(_: Path) -> list[Row]:
 
 
 def peak_memory() -> float:
-    nt.build_htree(*nt.sample_bounded_treewidth(random_graph(10**6), 4), threads=1)
+    nt.build_htree(*nt.sample_bounded_treewidth(random_graph(10**6), 4, sampler="paper"), threads=1)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "arrays.hpp"
+#include "neuraltrees/bounded_subgraph.hpp"
 #include "neuraltrees/decompose.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/error.hpp"
@@ -150,17 +151,28 @@ void bind_decompositions(nb::module_& m) {
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
         "edges"_a.noconvert());
 
+    const auto give_sample = [](nt::BoundedSample&& sample) {
+        auto& td = sample.decomposition;
+        return nb::make_tuple(give(std::move(sample.subgraph.ptr)), give(std::move(sample.subgraph.adj)),
+                              give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)));
+    };
+
     m.def(
         "sample_bounded_treewidth",
-        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, int k, std::uint64_t seed) {
-            auto sample = run(
-                [&](nt::Watch watch) { return nt::sample_bounded_treewidth(graph_view(ptr, adj), k, seed, watch); });
-            auto& td = sample.decomposition;
-            return nb::make_tuple(give(std::move(sample.subgraph.ptr)), give(std::move(sample.subgraph.adj)),
-                                  give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)),
-                                  give(std::move(td.edges)));
+        [give_sample](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, int k, std::uint64_t seed) {
+            return give_sample(run(
+                [&](nt::Watch watch) { return nt::sample_bounded_treewidth(graph_view(ptr, adj), k, seed, watch); }));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "k"_a, "seed"_a);
+
+    m.def(
+        "bounded_subgraph",
+        [give_sample](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, int k, std::uint64_t seed, int restarts) {
+            return give_sample(run([&](nt::Watch watch) {
+                return nt::bounded_subgraph(graph_view(ptr, adj), {k, seed, restarts}, watch);
+            }));
+        },
+        "ptr"_a.noconvert(), "adj"_a.noconvert(), "k"_a, "seed"_a, "restarts"_a);
 }
 
 void bind_htrees(nb::module_& m) {

@@ -74,7 +74,7 @@ def main() -> None:
         # Many tree nodes have equal states for any weights; a plan computes each distinct state once per round
         task = Task([with_tree], labels)
         states = network.build(task).plan(with_tree).rounds.states
-        kept = nt.sample_bounded_treewidth(graph, k, arguments.seed).subgraph.num_edges / graph.num_edges
+        kept = nt.sample_bounded_treewidth(graph, k, arguments.seed, restarts=4).kept
         accuracy = float(fit(task, network, training, runs).test.mean())
         row = f"{f'neural tree, k = {k}':<22}{100 * kept:10.0f} %{tree.num_nodes:>12,}  "
         table.append(row + f"{' + '.join(f'{count:,}' for count in states):<22}{100 * accuracy:11.1f} %")

@@ -5,7 +5,7 @@
 
 namespace neuraltrees {
 
-int minor_min_degree(GraphView graph, Watch watch, std::int64_t effort) {
+int minor_min_degree(GraphView graph, Watch watch, std::int64_t effort, int enough) {
     const Vertex n = graph.num_nodes();
     if (n == 0) return -1;
     const double size = static_cast<double>(n) + static_cast<double>(graph.adj.size());
@@ -26,7 +26,7 @@ int minor_min_degree(GraphView graph, Watch watch, std::int64_t effort) {
     int bound = 0;
     Vertex left = n;
     std::size_t least = 0;
-    while (left > bound + 1 && effort > 0 && !watch.late(32)) {
+    while (left > bound + 1 && effort > 0 && bound < enough && !watch.late(32)) {
         Vertex v = -1;
         for (; least < bucket.size(); ++least) {
             auto& row = bucket[least];

@@ -323,4 +323,20 @@ TreeDecomposition decompose(GraphView graph, const DecomposeOptions& given, Watc
     return out;
 }
 
+std::optional<TreeDecomposition> decompose_within(GraphView graph, int width, const DecomposeOptions& options,
+                                                  Watch watch) {
+    if (graph.num_nodes() <= SmallGraph::max_nodes) {
+        TreeDecomposition td = decompose(graph, options, watch);
+        if (td.width() > width) return std::nullopt;
+        return td;
+    }
+    const int bound = minor_min_degree(graph, watch, 20'000'000, width + 1);
+    for (int run = 0; run < options.restarts && bound <= width; ++run) {
+        const Attempt next = attempt(options, run);
+        const auto order = greedy_order(graph, next.rule, next.seed, bound, watch, width);
+        if (!order.empty()) return decomposition_from_order(graph, order, watch);
+    }
+    return std::nullopt;
+}
+
 }  // namespace neuraltrees

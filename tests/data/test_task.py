@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
+import networkx as nx
 import pytest
 import torch
 from torch_geometric.data import Data
 
 import neuraltrees as nt
 from neuraltrees.datasets import Split
+from neuraltrees.decomposition.sampling import Sampler
 from neuraltrees.training import NetworkSpec, Run, Task, TrainingSpec, fit
 from tests.training.tasks import paths, small_task
 
@@ -112,6 +114,16 @@ def test_not_a_list_of_graphs() -> None:
         Task(paths(1), "labels")
     with pytest.raises(nt.InputError, match="Expected max_treewidth"):
         Task(paths(1), LABELS, max_treewidth=0)
+
+
+def test_the_sampler_of_a_task_bounds_its_trees() -> None:
+    wheel = nt.Graph.from_networkx(nx.wheel_graph(9))
+    graph = Data(x=torch.ones(9, 1), y=torch.zeros(9, dtype=torch.int64), edge_index=torch.as_tensor(wheel.edge_index))
+    for sampler in get_args(Sampler):
+        task = Task([graph], ("no", "yes"), max_treewidth=2, sampler=sampler)
+        assert task.with_trees().graphs[0].htree == nt.attach_htree(graph, 2, sampler=sampler).htree
+    with pytest.raises(nt.InputError, match="Expected sampler out of elimination, paper; got 'any'"):
+        Task([graph], ("no", "yes"), sampler="any")  # type: ignore[arg-type]
 
 
 def test_graphs_keep_the_trees_they_came_with() -> None:

@@ -57,9 +57,13 @@ def test_every_setting_counts() -> None:
 
 
 def test_repr_names_every_setting() -> None:
-    assert repr(ToHTree()) == "ToHTree(max_treewidth=None, method='min_fill', seed=0, restarts=4, max_nodes=50000000)"
+    assert repr(ToHTree()) == (
+        "ToHTree(max_treewidth=None, method='min_fill', seed=0, restarts=4, max_nodes=50000000, sampler='elimination')"
+    )
     other = ToHTree(4, "min_degree", 1, 2, 3)
-    assert repr(other) == "ToHTree(max_treewidth=4, method='min_degree', seed=1, restarts=2, max_nodes=3)"
+    assert repr(other) == (
+        "ToHTree(max_treewidth=4, method='min_degree', seed=1, restarts=2, max_nodes=3, sampler='elimination')"
+    )
     assert "max_treewidth=4" in repr(Compose([other]))
     assert repr(copy.deepcopy(other)) == repr(other)
 
@@ -67,6 +71,7 @@ def test_repr_names_every_setting() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"sampler": "any"}, "Expected sampler out of elimination, paper; got 'any'"),
         ({"max_treewidth": 0}, "Expected max_treewidth as an integer of at least 1; got 0"),
         ({"method": "magic"}, "Expected a method out of min_fill, .*; got 'magic'"),
         ({"seed": -1}, "Expected a seed between 0 and"),

@@ -142,6 +142,7 @@ class TestBundle:
         """Written by version 0.1.0 before objectives; with what it predicted then."""
         files = Path(__file__).parent / "files"
         bundle = Bundle.load(files / "bundle-1.safetensors")
+        assert bundle.sampler == "paper"  # there was no other
         expected = torch.tensor(json.loads((files / "bundle-1.json").read_text()))
         torch.testing.assert_close(Predictor(bundle).predict(small_task(2).graphs)[1], expected, atol=1e-5, rtol=0)
         assert bundle.network.conv == "gin" and bundle.types == ("first", "other")

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "neuraltrees/decomposition.hpp"
@@ -27,7 +28,13 @@ struct DecomposeOptions {
 /// greedy methods take them also where fill explodes. `best` is never wider than min_fill in the same time.
 TreeDecomposition decompose(GraphView graph, const DecomposeOptions& options, Watch watch = {});
 
-/// The same for a graph of at most 64 vertices, which may be disconnected; `exact` and `best` count as min_fill here.
+/// A decomposition of a connected graph of width at most `width`, by the same greedy runs, or nothing if they are all
+/// wider; each ends as soon as it is.
+std::optional<TreeDecomposition> decompose_within(GraphView graph, int width, const DecomposeOptions& options,
+                                                  Watch watch = {});
+
+/// `decompose` for a graph of at most 64 vertices, which may be disconnected; `exact` and `best` count as min_fill
+/// here.
 SmallDecomposition decompose_small(const SmallGraph& graph, const DecomposeOptions& options);
 
 }  // namespace neuraltrees

@@ -24,6 +24,7 @@ from neuraltrees.cli.options import AsJson
 from neuraltrees.cli.terminal import Value, show, working
 from neuraltrees.decomposition import sample_bounded_treewidth
 from neuraltrees.decomposition.decompose import Method, check_method
+from neuraltrees.decomposition.sampling import Sampler, check_sampler
 from neuraltrees.files import check_folder, write_whole
 from neuraltrees.graph_files.read import ending_of
 
@@ -35,8 +36,11 @@ def htree_of_file(
     file: GraphFile,
     k: Annotated[
         int | None,
-        typer.Option("--k", "-k", help="Sample a subgraph of treewidth at most K first.", show_default=False),
+        typer.Option("--k", "-k", help="Keep a subgraph of treewidth at most K first.", show_default=False),
     ] = None,
+    sampler: Annotated[
+        str, typer.Option(help="How --k chooses edges: elimination, or as in the paper.")
+    ] = "elimination",
     method: MethodName = "min_fill",
     seed: Seed = 0,
     restarts: Restarts = 4,
@@ -59,6 +63,7 @@ def htree_of_file(
     Example: neuraltrees htree citations.gr --k 4 --out citations.safetensors
     """
     check_method(method)
+    check_sampler(sampler)
     check_out(out, (".safetensors", ".json"))
     with working("loading"):
         from neuraltrees.htree import build_htree
@@ -75,7 +80,7 @@ def htree_of_file(
     start = time.perf_counter()
     if k is not None:
         with working(f"sampling a subgraph of treewidth at most {k}"):
-            sample = sample_bounded_treewidth(graph, k, seed)
+            sample = sample_bounded_treewidth(graph, k, seed, restarts=restarts, sampler=cast(Sampler, sampler))
         graph, decomposition = sample.subgraph, sample.decomposition
         facts |= {"edges kept": graph.num_edges, "share of edges kept": round(sample.kept, 4)}
     else:

@@ -18,6 +18,7 @@ from neuraltrees.data.htree_data import HTreeData
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling, check_columns
 from neuraltrees.data.splits import Split, random_node_split
 from neuraltrees.data.transform import attach_htrees
+from neuraltrees.decomposition.sampling import Sampler, check_sampler
 from neuraltrees.errors import InputError, TreeTooLargeError
 from neuraltrees.nn.encoder import Categories, Features
 from neuraltrees.objectives import Classification, Objective
@@ -42,6 +43,7 @@ class Task:
         features: what the features of nodes are, if the graphs do not show it: `Categories`, or a mapping of node types
             to their own. Integers are categories.
         edge_features: the same of edges; by default what `edge_attr` holds.
+        sampler: how the treewidth is bounded; see `sample_bounded_treewidth`.
 
     >>> graph = Data(x=torch.eye(3), y=torch.tensor([0, 1, 1]), edge_index=torch.tensor([[0, 1], [1, 2]]))
     >>> Task([graph], {"node": ("even", "odd")})
@@ -56,6 +58,7 @@ class Task:
     splitter: Splitter | None = None
     features: Features | None = None
     edge_features: int | Categories | None = None
+    sampler: Sampler = "elimination"
 
     def __init__(
         self,
@@ -67,9 +70,10 @@ class Task:
         splitter: Splitter | None = None,
         features: Features | None = None,
         edge_features: int | Categories | None = None,
+        sampler: Sampler = "elimination",
     ) -> None:
         objective = objective if isinstance(objective, Objective) else Classification(objective)
-        values = (listed(graphs), objective, max_treewidth, seed, scaling, splitter, features, edge_features)
+        values = (listed(graphs), objective, max_treewidth, seed, scaling, splitter, features, edge_features, sampler)
         for name, value in zip(self.__match_args__, values, strict=True):
             object.__setattr__(self, name, value)
         if not isinstance(scaling, Scaling):
@@ -81,6 +85,7 @@ class Task:
         check_seed(seed)
         if max_treewidth is not None:
             check_at_least("max_treewidth", max_treewidth, 1)
+        check_sampler(sampler)
         if not self.graphs:
             raise InputError("Expected at least one graph; got none.")
         self._describe_features()
@@ -156,7 +161,7 @@ class Task:
 
     def with_trees(self) -> Task:
         """The same task, its graphs with their H-trees."""
-        graphs = with_trees(self.graphs, self.max_treewidth, self.seed)
+        graphs = with_trees(self.graphs, self.max_treewidth, self.seed, self.sampler)
         return self if graphs is self.graphs else self.replace(graphs=graphs)
 
     def replace(self, **changes: Any) -> Task:
@@ -237,7 +242,7 @@ class Task:
         """A hash of all that a model can see, to tell tasks apart."""
         own = [getattr(each, "__qualname__", repr(each)) for each in (getattr(self.objective, "own_loss", None),)]
         what = (self.objective.name, self.objective.as_dict(), self.objective.metric.name, own)
-        about = (*what, self.max_treewidth, self.seed)
+        about = (*what, self.max_treewidth, self.seed, *([self.sampler] if self.max_treewidth else []))
         digest = sha256(repr(about).encode())
         for graph in self.graphs:
             x = graph.x.to_dense() if graph.x.layout != torch.strided else graph.x
@@ -303,13 +308,15 @@ def listed(graphs: Iterable[Data]) -> list[Data]:
     return found
 
 
-def with_trees(graphs: Sequence[Data], max_treewidth: int | None, seed: int) -> Sequence[Data]:
+def with_trees(
+    graphs: Sequence[Data], max_treewidth: int | None, seed: int, sampler: Sampler = "elimination"
+) -> Sequence[Data]:
     """The graphs with their H-trees: those they came with, or new ones."""
     bare = [number for number, graph in enumerate(graphs) if not isinstance(graph, HTreeData)]
     if not bare:
         return graphs
     try:
-        trees = attach_htrees([graphs[number] for number in bare], max_treewidth, seed=seed)
+        trees = attach_htrees([graphs[number] for number in bare], max_treewidth, seed=seed, sampler=sampler)
     except TreeTooLargeError as error:
         raise error.advising("Bound the treewidth: Task(graphs, labels, max_treewidth=4).") from None
     built = dict(zip(bare, trees, strict=True))

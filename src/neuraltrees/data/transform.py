@@ -14,6 +14,7 @@ from neuraltrees.checks import check_at_least, check_seed
 from neuraltrees.data.htree_data import TREE_ATTRIBUTES, HTreeData, tree_attributes
 from neuraltrees.decomposition import TreeDecomposition, decompose, sample_bounded_treewidth
 from neuraltrees.decomposition.decompose import DEFAULT_SECONDS, Method, check_method
+from neuraltrees.decomposition.sampling import Sampler, check_sampler
 from neuraltrees.errors import InputError, TreeTooLargeError
 from neuraltrees.graph import Graph
 from neuraltrees.htree import HTree, build_htree
@@ -29,16 +30,19 @@ def attach_htree(
     seed: int = 0,
     restarts: int = 4,
     max_nodes: int = MAX_NODES,
+    sampler: Sampler = "elimination",
 ) -> HTreeData:
     """The data with the H-tree of its graph, or of a subgraph of bounded treewidth; the graph itself stays as it is.
 
     Args:
         data: a homogeneous graph; directions and self-loops of its edge_index do not matter to the tree.
-        max_treewidth: if given, the tree is that of `sample_bounded_treewidth(graph, max_treewidth, seed)`.
+        max_treewidth: if given, the tree is that of a subgraph of at most this treewidth; see
+            `sample_bounded_treewidth`. A graph that fits is kept whole.
         method: how the graph, unless it is sampled, and the bags are decomposed; see `decompose`.
         seed: breaks ties in the sample and in the decompositions.
-        restarts: see `decompose`.
+        restarts: see `decompose` and `sample_bounded_treewidth`.
         max_nodes: a larger tree raises `TreeTooLargeError`.
+        sampler: see `sample_bounded_treewidth`.
 
     >>> square = Data(edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]]), num_nodes=4)
     >>> attach_htree(square).htree.treewidth, attach_htree(square, max_treewidth=1).htree.treewidth
@@ -47,7 +51,7 @@ def attach_htree(
     HTreeData._check_rules(data)
     graph, decomposition = Graph.from_data(data), None
     if max_treewidth is not None:
-        sample = sample_bounded_treewidth(graph, max_treewidth, seed)
+        sample = sample_bounded_treewidth(graph, max_treewidth, seed, restarts=restarts, sampler=sampler)
         graph, decomposition = sample.subgraph, sample.decomposition
     try:
         tree = build_htree(graph, decomposition, method, seed=seed, restarts=restarts, max_nodes=max_nodes)
@@ -64,12 +68,13 @@ def attach_htrees(
     seed: int = 0,
     restarts: int = 4,
     max_nodes: int = MAX_NODES,
+    sampler: Sampler = "elimination",
 ) -> list[HTreeData]:
     """`attach_htree` for every graph of a dataset, with the forest of all trees built at once.
 
     Args:
         dataset: the graphs.
-        max_treewidth, method, seed, restarts: see `attach_htree`.
+        max_treewidth, method, seed, restarts, sampler: see `attach_htree`.
         max_nodes: a larger forest raises `TreeTooLargeError`.
 
     >>> edge, triangle = torch.tensor([[0], [1]]), torch.tensor([[0, 1, 2], [1, 2, 0]])
@@ -86,7 +91,9 @@ def attach_htrees(
     decompositions: list[TreeDecomposition] | None = None
     if max_treewidth is not None:
         # A sample's ties depend on the numbers of the nodes, so it is drawn graph by graph.
-        samples = [sample_bounded_treewidth(graph, max_treewidth, seed) for graph in graphs]
+        samples = [
+            sample_bounded_treewidth(graph, max_treewidth, seed, restarts=restarts, sampler=sampler) for graph in graphs
+        ]
         graphs, decompositions = [s.subgraph for s in samples], [s.decomposition for s in samples]
     elif method in DEFAULT_SECONDS:
         # Each graph has the time for itself.
@@ -105,15 +112,16 @@ class ToHTree(BaseTransform):  # type: ignore[misc]
     """PyG transform that sets the H-tree beside the graph: `Data` → `HTreeData`; see `attach_htree`.
 
     Args:
-        max_treewidth: if given, the tree is that of a sampled subgraph of at most this treewidth.
+        max_treewidth: if given, the tree is that of a subgraph of at most this treewidth.
         method: how graphs and bags are decomposed.
         seed: breaks ties in the sample and in the decompositions.
-        restarts: see `decompose`.
+        restarts: see `decompose` and `sample_bounded_treewidth`.
         max_nodes: a larger tree raises `TreeTooLargeError`.
+        sampler: see `sample_bounded_treewidth`.
 
     >>> transform = ToHTree(max_treewidth=4)
     >>> transform
-    ToHTree(max_treewidth=4, method='min_fill', seed=0, restarts=4, max_nodes=50000000)
+    ToHTree(max_treewidth=4, method='min_fill', seed=0, restarts=4, max_nodes=50000000, sampler='elimination')
     >>> transform(Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)).htree
     HTree(num_nodes=3, num_roots=1, num_leaves=2, num_components=1, treewidth=1)
     """
@@ -125,13 +133,16 @@ class ToHTree(BaseTransform):  # type: ignore[misc]
         seed: int = 0,
         restarts: int = 4,
         max_nodes: int = MAX_NODES,
+        sampler: Sampler = "elimination",
     ) -> None:
         check_method(method)
+        check_sampler(sampler)
         self.max_treewidth = None if max_treewidth is None else check_at_least("max_treewidth", max_treewidth, 1)
         self.method = method
         self.seed = check_seed(seed)
         self.restarts = check_at_least("restarts", restarts, 1)
         self.max_nodes = check_at_least("max_nodes", max_nodes, 1)
+        self.sampler = sampler
 
     def forward(self, data: Data) -> HTreeData:
         return attach_htree(data, **vars(self))

@@ -130,7 +130,7 @@ def load_task(spec: DataSpec) -> Task:
         )
     changes: dict[str, Any] = {"seed": spec.seed}
     if spec.max_treewidth is not None:
-        changes["max_treewidth"] = spec.max_treewidth
+        changes |= {"max_treewidth": spec.max_treewidth, "sampler": spec.sampler}
     if task.splitter is None:
         changes["splitter"] = partial(_random_split, task.num_items, spec.train_share)
     task = task.replace(**changes)

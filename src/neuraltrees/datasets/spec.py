@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from neuraltrees.decomposition.sampling import Sampler
 from neuraltrees.options import Spec, option
 
 DATA_ROOT_HELP = "Folder of the datasets; by default $NEURALTREES_DATA, else ~/.cache/neuraltrees."
@@ -35,7 +36,8 @@ class DataSpec(Spec):
     edges: Literal["symmetric", "stored"] = option(
         "symmetric", "stanford3dsg, GNN: both directions of every edge, or as stored in the file."
     )
-    max_treewidth: int | None = option(None, "Treewidth bound k: sample a subgraph of treewidth at most k.", ge=1)
+    max_treewidth: int | None = option(None, "Treewidth bound k: keep a subgraph of treewidth at most k.", ge=1)
+    sampler: Sampler = option("elimination", "How the treewidth is bounded: elimination, or as in the paper.")
     nodes: str | None = option(None, "Graph file: a CSV file with a row per node, its name, features and label.")
     label: str = option("label", "Graph file: the column of the labels; empty cells have none.")
     split_column: str | None = option(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 from neuraltrees._core import native
-from neuraltrees.checks import check_at_least, check_seed
+from neuraltrees.checks import check_at_least, check_restarts, check_seed
 from neuraltrees.decomposition.decomposition import TreeDecomposition
+from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
+
+Sampler: TypeAlias = Literal["elimination", "paper"]
 
 
 @dataclass(frozen=True)
@@ -27,16 +31,28 @@ class BoundedTreewidthSample:
         yield self.decomposition
 
 
-def sample_bounded_treewidth(graph: Graph, k: int, seed: int = 0) -> BoundedTreewidthSample:
-    """Keeps the edges that fall inside a k-tree grown over every component (Yoo et al., WSDM 2020).
+def sample_bounded_treewidth(
+    graph: Graph, k: int, seed: int = 0, *, restarts: int = 2, sampler: Sampler = "elimination"
+) -> BoundedTreewidthSample:
+    """Keeps many edges of the graph in a subgraph of treewidth at most k that connects what the graph connects.
 
-    Each new node goes to the bag of k + 1 nodes that holds most of its neighbours; its new bag is that bag with one
-    node replaced by it. A connected graph stays connected; k = 1 gives a spanning tree. O(m (k + log n)) time.
+    The sampler `elimination` keeps every component whole for which min-fill finds a width of at most k. It peels
+    vertices of degree at most k, whose fill edges weigh as much as would be lost with them; of other vertices it drops
+    the lightest edges beyond k. Bags hold no more than the kept edges need, and dropped edges return where bags have
+    room. Long graphs, such as grids, are also cut into slabs of few layers, and graphs that have more edges than
+    k-trees are also sampled as in the paper; the best is kept.
+
+    The sampler `paper` grows a k-tree over every component and keeps the edges inside it (Yoo et al., WSDM 2020): each
+    new node goes to the bag of k + 1 nodes that holds most of its neighbours; its new bag is that bag with one node
+    replaced by it.
 
     Args:
         graph: the graph.
-        k: the treewidth bound, at least 1.
+        k: the treewidth bound, at least 1; k = 1 gives a spanning forest.
         seed: breaks ties; the same seed gives the same sample.
+        restarts: how many times `elimination` runs: first on the graph, then on what is kept, to let more edges return.
+            More never keep fewer edges.
+        sampler: `elimination`, which keeps more edges and gives smaller H-trees, or `paper`, which is faster.
 
     >>> sample = sample_bounded_treewidth(Graph([[0, 1, 2, 3], [1, 2, 3, 0]]), k=1)
     >>> subgraph, decomposition = sample
@@ -45,9 +61,19 @@ def sample_bounded_treewidth(graph: Graph, k: int, seed: int = 0) -> BoundedTree
     """
     graph = Graph.of(graph)
     bound = min(check_at_least("k", k, 1), max(1, graph.num_nodes))
-    indptr, indices, bag_ptr, bag_nodes, edges = native.sample_bounded_treewidth(
-        graph.indptr, graph.indices, bound, check_seed(seed)
-    )
+    check_sampler(sampler)
+    runs, number = check_restarts(restarts), check_seed(seed)
+    if sampler == "paper":
+        found = native.sample_bounded_treewidth(graph.indptr, graph.indices, bound, number)
+    else:
+        found = native.bounded_subgraph(graph.indptr, graph.indices, bound, number, runs - 1)
+    indptr, indices, bag_ptr, bag_nodes, edges = found
     subgraph = Graph._from_rows(indptr, indices)
     td = TreeDecomposition._from_arrays(graph.num_nodes, bag_ptr, bag_nodes, edges, made_for=subgraph)
     return BoundedTreewidthSample(subgraph, td, subgraph.num_edges / graph.num_edges if graph.num_edges else 1.0)
+
+
+def check_sampler(sampler: str) -> None:
+    """Raises `InputError` unless there is a sampler of that name."""
+    if sampler not in get_args(Sampler):
+        raise InputError(f"Expected sampler out of {', '.join(get_args(Sampler))}; got {sampler!r}.")

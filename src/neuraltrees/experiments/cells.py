@@ -20,7 +20,8 @@ from neuraltrees.tuning.workers import Job, Workers
 Log: TypeAlias = Callable[[str], None]
 Key = TypeVar("Key")
 
-DEFAULTS = {each.name: each.default for each in fields(TrainConfig)}
+# Results older than the option `sampler` had the paper's.
+DEFAULTS = {each.name: each.default for each in fields(TrainConfig)} | {"sampler": "paper"}
 
 
 @dataclass(frozen=True)
@@ -103,4 +104,7 @@ def trained(results: Results) -> list[Record]:
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:
     """The configuration without the options that do not change the outcome."""
-    return config.replace(device="cpu", data_root=None).as_dict()
+    settings = config.replace(device="cpu", data_root=None).as_dict()
+    if config.max_treewidth is None or config.model == "gnn":
+        del settings["sampler"]
+    return settings

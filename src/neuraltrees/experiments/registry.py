@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from neuraltrees.experiments import (
+    citation_bounds,
     citations,
     dataset_statistics,
     expressivity,
@@ -27,6 +28,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         hyperparameters.EXPERIMENT,
         citations.DATA,
         citations.TREEWIDTH,
+        citation_bounds.EXPERIMENT,
         dataset_statistics.EXPERIMENT,
         times.TRAINING,
         times.PREPARING,

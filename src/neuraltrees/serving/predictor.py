@@ -153,7 +153,7 @@ class Predictor:
             plan = self._plans.pop(key, None)
             if plan is None:
                 if self.network.needs_tree:
-                    graphs = with_trees(graphs, self.bundle.max_treewidth, self.bundle.seed)
+                    graphs = with_trees(graphs, self.bundle.max_treewidth, self.bundle.seed, self.bundle.sampler)
                 joined = joined_graphs(graphs, self.bundle.types)
                 plan = self.network.plan(joined) if labels is None else self.network.plan(joined, labels)
             self._plans[key] = plan

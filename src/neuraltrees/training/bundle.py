@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from neuraltrees.data.features import describe, from_description
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
+from neuraltrees.decomposition.sampling import Sampler
 from neuraltrees.errors import DivergedError, InputError
 from neuraltrees.files import PathLike, as_path
 from neuraltrees.nn.encoder import Categories, Features
@@ -39,7 +40,7 @@ class Bundle:
         types: the names of the node types.
         edge_features: what the features of edges are; None where it reads none.
         scaling: how features are scaled first.
-        max_treewidth, seed: how H-trees are built.
+        max_treewidth, seed, sampler: how H-trees are built.
         facts: where it comes from, such as its metrics.
     """
 
@@ -53,6 +54,7 @@ class Bundle:
     max_treewidth: int | None = None
     seed: int = 0
     facts: dict[str, Any] | None = None
+    sampler: Sampler = "elimination"
 
     @classmethod
     def of(cls, fitted: Fitted, run: int | Sequence[int] | None = None) -> Bundle:
@@ -95,6 +97,7 @@ class Bundle:
             task.max_treewidth,
             task.seed,
             facts,
+            task.sampler,
         )
 
     @property
@@ -138,6 +141,7 @@ class Bundle:
             "types": list(self.types),
             "max_treewidth": self.max_treewidth,
             "seed": self.seed,
+            "sampler": self.sampler,
             "logarithm": self.scaling.logarithm,
             "squares": self.scaling.squares,
             "geometry": self.scaling.geometry,
@@ -186,6 +190,7 @@ class Bundle:
                 about["max_treewidth"],
                 about["seed"],
                 about["facts"],
+                about.get("sampler", "paper"),  # an older file had no other
             )
             bundle.build()
         except (KeyError, TypeError, AttributeError, RuntimeError) as error:
