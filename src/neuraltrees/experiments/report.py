@@ -18,6 +18,7 @@ from neuraltrees.experiments.report_figures import (
     htree_alone,
     inline_svg,
     learning_curves,
+    reliability_diagram,
 )
 from neuraltrees.extras import require
 from neuraltrees.files import PathLike, write_whole
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from neuraltrees.decomposition import TreeDecomposition
+    from neuraltrees.experiments.demo_head import ExactHead
     from neuraltrees.graph import Graph
     from neuraltrees.htree import HTree
 
@@ -96,10 +98,11 @@ class DemoReport:
         trained: the networks that are compared.
         optimum: accuracy of the exact posterior on the test nodes.
         features_only: accuracy of the best prediction from a node's own features only.
-        confusions: of the best network on the test nodes of one run, per node type.
+        confusions: of the exact head on the test nodes of one run, per node type.
         rounds: rounds of messages of the networks.
         diameters: longest shortest path of the drawn graph and of its H-tree, in edges.
         links: texts and addresses of pages to read on.
+        exact: the exact head on the same scenes.
     """
 
     title: str
@@ -115,6 +118,7 @@ class DemoReport:
     rounds: int
     diameters: tuple[int, int]
     links: Mapping[str, str]
+    exact: ExactHead
 
 
 def write_report(report: DemoReport, path: PathLike) -> None:
@@ -151,7 +155,7 @@ def _page(report: DemoReport) -> str:
         runs=" or ".join(map(str, sorted({len(t.test) for t in report.trained}))),
         ahead=_compared(report.trained, 1),
         behind=_compared(report.trained, -1),
-        colors={network: LOOKS[network].color for network in NETWORKS},
+        colors={network: LOOKS[network].color for network in (*NETWORKS, "exact head")},
         **figures,
     )
     return page
@@ -170,7 +174,8 @@ def _compared(trained: Sequence[Trained], sign: int) -> str:
 
 def _figures(report: DemoReport, by_conv: Mapping[str, Sequence[Trained]]) -> dict[str, Any]:
     said = "; ".join(f"{t.name} {_percent(t.accuracy)} %" for t in report.trained)
-    bars = accuracy_bars(report.trained, report.optimum, report.features_only)
+    bars = accuracy_bars(report.trained, report.optimum, report.features_only, report.exact.accuracy)
+    reliability = reliability_diagram(report.exact.calibration)
     curves = [
         inline_svg(
             learning_curves(mine, report.trained),
@@ -184,6 +189,11 @@ def _figures(report: DemoReport, by_conv: Mapping[str, Sequence[Trained]]) -> di
     htree = htree_alone(report.graph, report.htree, report.names)
     confusions = [_confusion(place, each) for place, each in enumerate(report.confusions)]
     return {
+        "reliability": inline_svg(
+            reliability,
+            "reliability",
+            f"Accuracy against confidence; calibration error {_percent(report.exact.calibration.error)} %",
+        ),
         "bars": inline_svg(bars, "bars", f"Bars of test accuracy: {said}"),
         "curves": curves,
         "scene": inline_svg(scene, "scene", f"Graph and tree decomposition of a scene: {', '.join(report.names)}"),
@@ -246,6 +256,7 @@ def _check(report: DemoReport) -> None:
             f"Put all runs of a network into one Trained."
         )
     _check_accuracies("optimum and features_only", (report.optimum, report.features_only))
+    _check_accuracies("test of the exact head", report.exact.test)
     for each in report.confusions:
         _check_confusion(each.counts, each.names)
     if not report.confusions:

@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from neuraltrees.extras import require
+from neuraltrees.objectives import Calibration
+from neuraltrees.plots.calibration import draw_calibration
 from neuraltrees.plots.drawing import draw
 from neuraltrees.plots.style import BLUES, GRID, INK, LOOKS, figure_bytes
 
@@ -61,8 +63,10 @@ def inline_svg(figure: Figure, name: str, label: str) -> Markup:
     return markup
 
 
-def accuracy_bars(trained: Sequence[Trained], optimum: float, features_only: float) -> Figure:
-    """Test accuracy of the networks per convolution, its range over the runs, the optimum and features only."""
+def accuracy_bars(trained: Sequence[Trained], optimum: float, features_only: float, exact: float) -> Figure:
+    """Test accuracy of the networks per convolution, its range over the runs, the exact head, the optimum and features
+    only.
+    """
     figure = Figure((4.8, 3.9), layout="constrained")
     axes = figure.subplots()
     convs = list(dict.fromkeys(t.conv for t in trained))
@@ -83,15 +87,30 @@ def accuracy_bars(trained: Sequence[Trained], optimum: float, features_only: flo
             at, color = (FOOT / 2, "white") if inside else (height + FOOT / 2, INK)
             axes.text(left, at, f"{height:.1f}", color=color, size=8.5, ha="center", va="center_baseline")
     # The label of the upper line is above it and that of the lower line below, so that they do not overlap.
-    bounds = [("optimum", optimum, (0, (6, 2))), ("features\nonly", features_only, (0, (2, 2)))]
-    for (text, value, dashes), align in zip(sorted(bounds, key=lambda b: -b[1]), ("bottom", "top"), strict=True):
-        axes.axhline(100 * value, color=INK, lw=1.2, ls=dashes)
+    head = LOOKS["exact head"].color
+    bounds = [
+        ("optimum", optimum, (0, (6, 2)), INK),
+        ("exact\nhead", exact, "-", head),
+        ("features\nonly", features_only, (0, (2, 2)), INK),
+    ]
+    ordered, aligned = sorted(bounds, key=lambda b: -b[1]), ("bottom", "center", "top")
+    for (text, value, dashes, color), align in zip(ordered, aligned, strict=True):
+        axes.axhline(100 * value, color=color, lw=1.2 if color == INK else 2, ls=dashes)
         beside = axes.get_yaxis_transform()
-        axes.text(1.01, 100 * value, f"{text} {100 * value:.1f}", transform=beside, va=align, size=9)
+        axes.text(1.01, 100 * value, f"{text} {100 * value:.1f}", transform=beside, va=align, size=9, color=color)
     axes.set(xlim=(-0.52, len(convs) - 0.48), ylim=(0, 100), ylabel="test accuracy (%)")
     axes.set_xticks(range(len(convs)), [CONVOLUTIONS[conv] for conv in convs])
     axes.tick_params(axis="x", length=0)
     figure.legend(loc="outside upper left", ncols=2)
+    return figure
+
+
+def reliability_diagram(found: Calibration) -> Figure:
+    """Accuracy of labels by their confidence, beside the diagonal of a perfect calibration, and how many these are."""
+    figure = Figure((4.2, 3.4), layout="constrained")
+    axes = figure.subplots()
+    draw_calibration(axes, found)
+    axes.set_ylabel("right labels in % (grey: share of the nodes)")
     return figure
 
 

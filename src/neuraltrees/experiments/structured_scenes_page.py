@@ -7,7 +7,7 @@ from pathlib import Path
 from neuraltrees.experiments.gap_page import column
 from neuraltrees.experiments.page import Block, Figure, Heading, Table
 from neuraltrees.experiments.statistics import Difference, mean_std, paired, percent
-from neuraltrees.plots.style import GREEN, LOOKS, ORANGE, PURPLE, Look, line, panels, plain_numbers, save_both
+from neuraltrees.plots.style import LOOKS, ORANGE, PURPLE, Look, line, panels, plain_numbers, save_both
 from neuraltrees.tuning.store import Record, Results
 
 SHOWN = {
@@ -18,7 +18,6 @@ SHOWN = {
     "neural-tree + head": "neural tree + head",
 }
 MORE_LOOKS = {
-    "exact head": Look(GREEN, "D", "-", ""),
     "GNN + head": Look(ORANGE, "v", "--", ""),
     "neural tree + head": Look(PURPLE, "^", "--", ""),
 }

@@ -67,6 +67,7 @@ LOOKS = {
     "neural tree": Look(VERMILION, "o", "-", "///"),
     "GNN": Look(BLUE, "s", "--"),
     "GNN, stored edges": Look(SKY, "^", ":", ".."),
+    "exact head": Look(GREEN, "D", "-"),
 }
 MORE = (
     Look(VERMILION, "o", "-"),
