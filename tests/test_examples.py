@@ -150,6 +150,16 @@ def test_python_of_the_guide_to_inference_runs_in_order(capsys: pytest.CaptureFi
     assert len(promised) > 5 and capsys.readouterr().out.splitlines() == promised
 
 
+def test_python_of_the_guide_to_crfs_runs_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = "".join(python_blocks(ROOT / "docs" / "crf.md")).splitlines()
+    exec(compile("\n".join(lines), "crf.md", "exec"), {"__name__": "guide"})
+    printed = capsys.readouterr().out
+    promised = [
+        line.partition(")  # ")[2].partition(":")[0] for line in lines if "  # torch.Size" in line or "  # True" in line
+    ]
+    assert len(promised) == 3 and all(each in printed for each in promised)
+
+
 def python_blocks(page: Path) -> list[str]:
     """The Python of a Markdown page, block by block."""
     fenced = page.read_text().split("```")[1::2]
