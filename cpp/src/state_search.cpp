@@ -73,7 +73,9 @@ struct Found {
 class ListElimination : public SparseElimination {
 public:
     ListElimination(GraphView graph, std::span<const double> log_states, Watch& watch)
-        : SparseElimination(graph, watch), log_size{this, log_states} {}
+        : SparseElimination(graph, watch), log_size{this, log_states} {
+        count_fill(graph);
+    }
     ListElimination(const ListElimination& other)
         : SparseElimination(other), log_size{this, other.log_size.log_states} {}
 
@@ -146,6 +148,7 @@ struct Kernel {
 
 Kernel remove_simplicial(GraphView graph, Watch& watch) {
     SparseElimination state(graph, watch);
+    state.count_fill(graph);
     Kernel kernel;
     std::vector<Vertex> ready;
     for (Vertex v = 0; v < graph.num_nodes(); ++v)

@@ -28,11 +28,11 @@ def test_loopy_beliefs_are_exact_on_trees() -> None:
 
 
 def test_both_are_exact_without_coupling_and_not_with_it() -> None:
-    graph = nt.Graph.from_networkx(nx.cycle_graph(5))
+    graph = nt.Graph.from_networkx(nx.cycle_graph(4))
     crf, unary, table, tables = case(graph, 0.0)
     for approximate in (loopy_beliefs, mean_field):
         torch.testing.assert_close(approximate(unary, tables, crf.edges), crf(unary, table).marginals)
     crf, unary, table, tables = case(graph, 2.0)
     exact = crf(unary, table).marginals
     errors = [float((each(unary, tables, crf.edges) - exact).abs().max()) for each in (loopy_beliefs, mean_field)]
-    assert min(errors) > 1e-3
+    assert 0.01 < errors[0] < errors[1]

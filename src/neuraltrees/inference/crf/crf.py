@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from neuraltrees.inference.crf.remainder import Structure
 from neuraltrees.inference.crf.solver import CRFAnswer, Solver
 from neuraltrees.inference.crf.tables import EdgeTables
 from neuraltrees.inference.forest import Forest
+
+Kind: TypeAlias = Literal["one", "relation", "edge"]
 
 
 class CRF:
@@ -74,7 +76,7 @@ class CRF:
             labels = integers("labels", labels, self.num_nodes, 1)
         self._labels: Any = labels
         self._device = torch.device("cpu")
-        self._solvers: dict[tuple[int, bool], Solver] = {}
+        self._solvers: dict[tuple[int, Kind], Solver] = {}
 
     @property
     def num_nodes(self) -> int:
@@ -179,7 +181,7 @@ class CRF:
             own, whole = (each.clone() if wanted else each.detach().clone() for each in (case.unary, whole))
             own, whole = (each if each.requires_grad else each.requires_grad_() for each in (own, whole))
             tables = whole if len(number) else whole.new_zeros(len(whole), 1, *whole.shape[2:])
-            solver = self._solver(unary.shape[-1], by_edge=True)
+            solver = self._solver(unary.shape[-1], "edge")
             total = solver.log_partition(own, EdgeTables(tables, number.view(-1, 1)), case.known)
             of_own, of_whole = torch.autograd.grad(
                 total.sum(), (own, whole), create_graph=wanted, allow_unused=True, materialize_grads=True
@@ -191,19 +193,23 @@ class CRF:
             found = (total - expected).view(*case.batch, self.num_graphs)
         return found if wanted else found.detach()
 
-    def _solver(self, width: int, by_edge: bool = False) -> Solver:
-        """The engine for potentials of so many labels."""
-        if (width, by_edge) not in self._solvers:
+    def _solver(self, width: int, kind: Kind) -> Solver:
+        """The engine for potentials of so many labels, with one table for all edges, per relation, or per edge."""
+        if (width, kind) not in self._solvers:
             labels = np.full(self.num_nodes, width if self._labels is None else self._labels)
             if labels.max(initial=1) > width:
                 raise InputError(
                     f"Expected potentials of the {int(labels.max())} labels that a node has; got {width} of them."
                 )
-            index = np.arange(self.graph.num_edges) if by_edge or self._relation is None else self._relation
+            index = np.arange(self.graph.num_edges)
+            if kind == "one":
+                index = np.zeros_like(index)
+            elif kind == "relation" and self._relation is not None:
+                index = self._relation
             count = max(1, int(index.max(initial=0)) + 1)
             structure = Structure.of(self.graph, labels, self.owner, self.num_graphs, index[:, None], count)
-            self._solvers[width, by_edge] = Solver(structure, self.limits).to(self._device)
-        return self._solvers[width, by_edge]
+            self._solvers[width, kind] = Solver(structure, self.limits).to(self._device)
+        return self._solvers[width, kind]
 
     def _case(self, unary: Tensor, pairwise: Tensor, known: Tensor | None) -> _Case:
         """All that was given, checked, with one batch dimension."""
@@ -211,7 +217,8 @@ class CRF:
             came = tuple(unary.shape) if isinstance(unary, Tensor) else type(unary).__name__
             raise InputError(f"Expected unary of shape (*, {self.num_nodes}, labels), one row per node; got {came}.")
         batch, width = unary.shape[:-2], unary.shape[-1]
-        solver = self._solver(width)
+        one = isinstance(pairwise, Tensor) and pairwise.shape == (width, width)
+        solver = self._solver(width, "one" if one else "edge" if self._relation is None else "relation")
         tables = self._tables(pairwise, batch, width, solver)
         labels = None if known is None else self._known(known, batch)
         if not torch.compiler.is_compiling():
@@ -224,7 +231,7 @@ class CRF:
         structure = solver.structure
         count = self.graph.num_edges if self._relation is None else structure.num_tables
         if isinstance(pairwise, Tensor) and pairwise.shape == (width, width):
-            return EdgeTables(pairwise.expand(1, structure.num_tables, -1, -1), structure.index)
+            return EdgeTables(pairwise.view(1, 1, width, width), structure.index)
         good = isinstance(pairwise, Tensor) and pairwise.shape[-3:] == (count, width, width)
         if not good or pairwise.shape[:-3] not in ((), batch):
             came = tuple(pairwise.shape) if isinstance(pairwise, Tensor) else type(pairwise).__name__
