@@ -2,9 +2,9 @@
 
     python benchmarks/crf.py    # scene graphs need NEURALTREES_DATA; chains need pytorch-crf and torch-struct
 
-The scene graphs: exact marginals of all 482 with 30 % of the labels unknown, the 8 most probable labels per node, against
-a loop over the graphs through `JunctionTree`. Chains: minus log-likelihood and its gradient of 256 chains of 100 nodes
-with 20 labels.
+The scene graphs: exact marginals of all 482 with 30 % of the labels unknown, the 8 most probable labels per node,
+against a loop over the graphs through `JunctionTree`. Chains: minus log-likelihood and its gradient of 256 chains of
+100 nodes with 20 labels.
 """
 
 from __future__ import annotations

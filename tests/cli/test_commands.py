@@ -148,7 +148,7 @@ BAD = {
     "unknown option": (["htree", "{golden}", "--colour"], "--colour"),
     "unknown command": (["plant"], "plant"),
     "unknown picture": (["htree", "{golden}", "--draw", "tree.gif"], "Expected a path that ends in .svg, .png, .pdf"),
-    "too large": (["htree", "{golden}", "--max-nodes", "5"], "needs more. Bound its treewidth: --k 4."),
+    "too large": (["htree", "{golden}", "--max-nodes", "5"], "Expected an H-tree of at most 5 nodes"),
     "ending of --out": (["decompose", "{golden}", "--out", "x.foo"], "Expected --out to end in .td or .json"),
     "ending of a tree": (["htree", "{golden}", "--out", "x.td"], "Expected --out to end in .safetensors or .json"),
     "no folder": (["htree", "{golden}", "--draw", "no/where.svg"], "Create the folder first"),

@@ -423,10 +423,10 @@ def test_a_run_that_diverges_is_told_of(
 
     finish = Trainer._finish_epoch
 
-    def break_one(self: Trainer) -> None:
+    def break_one(self: Trainer, measured: bool) -> None:
         assert self.observed is not None
         self.observed[:, 1] = torch.nan
-        finish(self)
+        finish(self, measured)
 
     monkeypatch.setattr(Trainer, "_finish_epoch", break_one)
     code, output, told = run(capsys, "train", *SMALL, "--epochs", 1, "--runs", 2, "--out", tmp_path / "run")

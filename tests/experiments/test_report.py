@@ -15,7 +15,9 @@ import torch
 
 import neuraltrees as nt
 from neuraltrees.experiments import report as report_module
+from neuraltrees.experiments.demo_head import ExactHead, Named
 from neuraltrees.experiments.report import Confusion, DemoReport, Trained, write_report
+from neuraltrees.objectives import Calibration
 
 ORDER = ("neural tree", "GNN")
 VOID = {"meta", "link"}
@@ -94,6 +96,18 @@ def a_report(**changes: Any) -> DemoReport:
         rounds=4,
         diameters=(2, 5),
         links={"the paper": "https://arxiv.org/abs/2105.07264", "your own graphs": "../docs/your_own_graphs.md"},
+        exact=ExactHead(
+            test=(0.83, 0.85),
+            val=(0.8, 0.82),
+            seconds=3.21,
+            calibration=Calibration((0, 4, 6), (float("nan"), 0.5, 0.9), (float("nan"), 0.6, 0.8)),
+            example=(
+                Named("kitchen", "attic", 0.55, "kitchen", 1.0, confirmed=True),
+                Named("bowl", "rug", 0.4, "bowl", 0.7, confirmed=False),
+                Named("sink", "sink", 0.9, "sink", 0.95, confirmed=False),
+            ),
+            guesses=torch.zeros(4, dtype=torch.int64),
+        ),
     )
     return replace(made, **changes)
 
@@ -111,9 +125,9 @@ def test_the_page_is_well_formed_and_its_references_resolve(tmp_path: Path) -> N
     pointed = re.findall(r"url\(#([^)]*)\)", html) + [link[1:] for link in page.values("href") if link[0] == "#"]
     assert {*pointed, *page.values("aria-labelledby")} <= set(ids)
     assert any(link.startswith("bars-") for link in pointed)  # the hatch
-    assert [tag for tag, _ in page.elements if tag in ("h1", "h2")] == ["h1", *["h2"] * 6]
+    assert [tag for tag, _ in page.elements if tag in ("h1", "h2")] == ["h1", *["h2"] * 7]
     figures = [attrs for tag, attrs in page.elements if tag == "svg"]
-    assert len(figures) == 7  # bars, scene, H-tree, two convolutions, two confusions
+    assert len(figures) == 8  # bars, reliability, scene, H-tree, two convolutions, two confusions
     assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in figures)
 
 
@@ -122,7 +136,8 @@ def test_the_page_loads_nothing(tmp_path: Path) -> None:
     page = Page(html)
     assert "@import" not in html and "<script" not in html and page.values("src") == []
     links = [attrs["href"] for tag, attrs in page.elements if tag == "a"]
-    assert links == ["#scene-title", "https://arxiv.org/abs/2105.07264", "../docs/your_own_graphs.md"]  # to be clicked
+    named = ["#scene-title", "#head-title"]
+    assert links == [*named, "https://arxiv.org/abs/2105.07264", "../docs/your_own_graphs.md"]  # to be clicked
     loaded = [attrs["href"] for tag, attrs in page.elements if tag != "a" and attrs.get("href")]
     assert all(link.startswith(("#", "data:")) for link in loaded)
     assert html.count("http") == 1
@@ -133,24 +148,30 @@ def test_the_table_says_every_number(tmp_path: Path) -> None:
     page = Page(written(a_report(), tmp_path))
     assert page.rows == [
         ["convolution", "network", "validation", "test", "points below optimum", "seconds"],
+        ["–", "exact head", "81.0", "84.0 (83.0–85.0)", "1.3", "3.2"],
         ["GCN", "GNN", "50.0", "72.0 (70.0–74.0)", "13.3", "5.7"],
         ["neural tree ★", "50.0", "82.0 (80.0–84.0)", "3.3", "12.3"],
         ["GAT", "neural tree", "50.0", "81.0", "4.3", "12.3"],
+        ["true label", "taken for", "after"],
+        ["kitchen", "attic 55.0 % ✗", "confirmed"],
+        ["bowl", "rug 40.0 % ✗", "bowl 70.0 % ✓"],
+        ["sink", "sink 90.0 % ✓", "sink 95.0 % ✓"],
     ]
-    assert [attrs.get("class") for tag, attrs in page.elements if tag == "tr"] == [None, None, "best", None]
+    marked = [attrs.get("class") for tag, attrs in page.elements if tag == "tr"]
+    assert marked == [None, "best", None, None, None, None, None, "best", None]
 
 
 def test_the_figures_say_their_numbers(tmp_path: Path) -> None:
     page = Page(written(a_report(), tmp_path))
     texts = {" ".join(text.split()) for text in page.texts}
-    assert {"82.0", "72.0", "81.0", "optimum 85.3", "only 56.1"} <= texts
+    assert {"82.0", "72.0", "81.0", "optimum 85.3", "only 56.1", "head 84.0", "confidence in %"} <= texts
     assert {"GCN", "GAT", "epoch", "training loss", "validation accuracy (%)"} <= texts
     assert {"kitchen", "sink", "tree decomposition (width 2)", "scenes", "300", "neuraltrees demo"} <= texts
     # Rows: bowl 2, 1, 5 of 8 and table 3, 1, 0 of 4; no node is a rug, which was predicted twice.
-    assert {"bowl (8)", "table (4)", "62", "25", "75"} <= texts and "rug" not in texts
+    assert {"bowl (8)", "table (4)", "62", "25", "75"} <= texts and "rug (0)" not in texts
     assert "2 predictions of classes without a test node" in " ".join(" ".join(page.texts).split())
     assert {"12 objects", "7 rooms"} <= texts
-    assert sum(text == "attic" for text in texts_of(page)) == 2  # a column has its name above and below
+    assert sum(text == "attic" for text in texts_of(page)) == 3  # a column has its name above and below; the example
     assert "% of the true class" in texts  # the scale of the colours
 
 
@@ -172,7 +193,7 @@ def test_colours_stay_colours_where_ids_are_renamed(tmp_path: Path) -> None:
 )
 def test_the_gap_to_the_optimum_in_words(tmp_path: Path, accuracy: float, number: str, words: str) -> None:
     page = Page(written(a_report(trained=[trained("GNN", "gin", accuracy)]), tmp_path))
-    assert page.rows[1][4] == number
+    assert page.rows[2][4] == number
     assert words in {" ".join(text.split()) for text in page.texts}
 
 

@@ -19,6 +19,7 @@ class Confusion:
 
     Shapes: counts :math:`(C, C)`; precision, recall, f1 and support :math:`(C)`
 
+    >>> import torch
     >>> found = Confusion.of("node", ("cat", "dog"), torch.tensor([0, 0, 1]), torch.tensor([0, 1, 1]))
     >>> found.counts.tolist(), found.recall.tolist(), found.precision.tolist(), found.accuracy
     ([[1, 1], [0, 1]], [0.5, 1.0], [1.0, 0.5], 0.6666666666666666)
