@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -18,19 +18,10 @@ from neuraltrees.nn.conv.external import ExternalConv
 from neuraltrees.nn.encoder import Categories, Features, make_encoder
 from neuraltrees.nn.ensemble.dropout import Dropout, DropoutMasks
 from neuraltrees.nn.ensemble.sparse import SparseMap
-from neuraltrees.nn.head import CRFHead, GraphHead, Head, LabelsHead, NodeHead, NoHead
+from neuraltrees.nn.head import Head, NoHead
+from neuraltrees.nn.parts import HeadName, check_sizes, find_head, given_sizes, made, reads_edges
 from neuraltrees.nn.plan import Plan
 from neuraltrees.nn.schedule import Body, Schedule
-
-T = TypeVar("T")
-HeadName: TypeAlias = Literal["node", "graph", "crf", "labels", "none"]
-HEADS: dict[str, Callable[..., Head]] = {
-    "node": NodeHead,
-    "graph": GraphHead,
-    "crf": CRFHead,
-    "labels": LabelsHead,
-    "none": NoHead,
-}
 
 
 class Network(nn.Module):
@@ -89,18 +80,18 @@ class Network(nn.Module):
         num_layers = self.default_layers if num_layers is None else num_layers
         sizes = {"num_layers": num_layers, "hidden_channels": hidden_channels, "heads": heads}
         counts = out_channels.values() if isinstance(out_channels, Mapping) else [out_channels]
-        _check_sizes(sizes | _given_sizes("in_channels", in_channels) | _given_sizes("edge_channels", edge_channels))
+        check_sizes(sizes | given_sizes("in_channels", in_channels) | given_sizes("edge_channels", edge_channels))
         for count in [*counts] or [0]:
-            _check_sizes({"out_channels": count})
+            check_sizes({"out_channels": count})
         if runs is not None:
-            _check_sizes({"runs": runs})
+            check_sizes({"runs": runs})
         if relations and not self.has_relations:
             raise InputError(f"Expected relations for trees alone; got them for {type(self).__name__}. Leave them out.")
         if isinstance(edge_channels, Mapping):
             raise InputError("Expected edge_channels as a number or Categories; got a mapping.")
         if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
             raise InputError(f"Expected a dropout of at least 0 and below 1; got {dropout!r}.")
-        make_head = _find_head(head, readout)
+        make_head = find_head(head, readout)
         headless = make_head is NoHead
         if headless and isinstance(out_channels, Mapping):
             raise InputError(
@@ -124,16 +115,16 @@ class Network(nn.Module):
             runs=runs,
             merge=merge,
         )
-        self.schedule = _made(schedule or type(self).default_schedule, "schedule", Schedule, body)
+        self.schedule = made(schedule or type(self).default_schedule, "schedule", Schedule, body)
         if headless and self.schedule.width != out_channels:
             raise InputError(
                 f"Expected the last round to map to {out_channels} answers without a readout; it gives states of "
                 f"size {self.schedule.width}. Set readout=True, or let the convolution average its heads."
             )
         self.drop = None if headless else Dropout(dropout)
-        if _reads_edges(make_head) and body.edge_channels is not None:
+        if reads_edges(make_head) and body.edge_channels is not None:
             make_head = partial(make_head, edge_channels=body.edge_channels)
-        self.head = _made(make_head, "head", Head, self.schedule.width, out_channels, runs)
+        self.head = made(make_head, "head", Head, self.schedule.width, out_channels, runs)
 
     def answers(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None = None) -> Tensor:
         """What `forward` returns, once there is a plan."""
@@ -303,54 +294,3 @@ class Network(nn.Module):
         for place, module in enumerate(drops):
             module.masks, module.place = masks, place
         return masks
-
-
-def _find_head(head: Any, readout: bool) -> Callable[..., Head]:
-    if head is None:
-        return NodeHead if readout else NoHead
-    if isinstance(head, str):
-        if head not in HEADS:
-            raise InputError(f"Expected head out of {', '.join(HEADS)} or a Head class; got {head!r}.")
-        return HEADS[head]
-    if isinstance(head, nn.Module) or not callable(head):
-        came = f"an instance of {type(head).__name__}" if isinstance(head, nn.Module) else repr(head)
-        raise InputError(f"Expected head out of {', '.join(HEADS)} or a Head class; got {came}.")
-    found: Callable[..., Head] = head
-    return found
-
-
-def _reads_edges(make: Any) -> bool:
-    """Whether a head takes the features of edges."""
-    while isinstance(make, partial):
-        make = make.func
-    return bool(getattr(make, "reads_edges", False))
-
-
-def _made(make: Any, what: str, kind: type[T], *args: Any) -> T:
-    """A part of one's own, made; `InputError` for what is none."""
-    if isinstance(make, nn.Module) or not callable(make):
-        came = f"an instance of {type(make).__name__}" if isinstance(make, nn.Module) else repr(make)
-        raise InputError(f"Expected {what} as a {kind.__name__} class; got {came}.")
-    try:
-        made = make(*args)
-    except TypeError as error:
-        name = getattr(make, "__name__", make)
-        raise InputError(f"Expected {what} as a {kind.__name__} class; {name} could not be made: {error}") from error
-    if not isinstance(made, kind):
-        raise InputError(f"Expected {what} as a {kind.__name__} class; got one that makes {type(made).__name__}.")
-    return made
-
-
-def _given_sizes(name: str, given: Any) -> dict[str, Any]:
-    """The numbers of features that were given, by name."""
-    if given is None or isinstance(given, Categories):
-        return {}
-    if isinstance(given, Mapping):
-        return {f"{name}[{kind!r}]": each for kind, each in given.items() if not isinstance(each, Categories)}
-    return {name: given}
-
-
-def _check_sizes(sizes: Mapping[str, Any]) -> None:
-    for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise InputError(f"Expected {name} of at least 1; got {size!r}.")

@@ -9,10 +9,11 @@ import torch
 
 from neuraltrees.data.task import Task
 from neuraltrees.errors import DivergedError, DivergenceWarning
+from neuraltrees.training.arguments import check_on_epoch
 from neuraltrees.training.progress import show_progress, wanted_console
 from neuraltrees.training.runs import Epoch, Fitted, Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import OnEpoch, Trainer, check_on_epoch
+from neuraltrees.training.trainer import OnEpoch, Trainer
 
 
 def fit(

@@ -170,3 +170,10 @@ class Fitted:
         metric = self.task.objective.metric
         shown = f"{metric.name} {metric.show(float(self.test.nanmean()))}"
         return f"Fitted({self.spec.name}, {len(self.test)} runs, test {shown})"
+
+
+def known_labels(task: Task, runs: Sequence[Run]) -> Known:
+    """The training labels of every run, which a network that reads labels may read."""
+    labels = task.objective.readable(task.targets).cpu().unsqueeze(1)
+    train = torch.stack([run.split.train for run in runs], 1).cpu()
+    return Known(torch.where(train, labels, -1), tuple(run.seed for run in runs))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -15,12 +15,13 @@ from torch.nn.modules.dropout import _DropoutNd
 from neuraltrees.checks import count_threads
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
+from neuraltrees.training.arguments import check_arguments, check_on_epoch
 from neuraltrees.training.average import WeightAverage
-from neuraltrees.training.batches import GraphBatch, Known, divide, make_batches
+from neuraltrees.training.batches import GraphBatch, divide, make_batches
 from neuraltrees.training.device import check_device, tf32_products
 from neuraltrees.training.executors import Executor, executor_for
 from neuraltrees.training.optimiser import RunOptimiser
-from neuraltrees.training.runs import Epoch, Fitted, Run
+from neuraltrees.training.runs import Epoch, Fitted, Run, known_labels
 from neuraltrees.training.seeding import build_seeded, build_with
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.threads import computing_with, threads_for
@@ -71,7 +72,7 @@ class Trainer:
             task = task.with_trees()
         divisions = [divide(task, training.batches, number) for number in range(training.divisions)]
         shares = [[self.executor.share(batch) for batch in division] for division in divisions]
-        self.known = self._known_labels(runs) if self.network.reads_labels else None
+        self.known = known_labels(self.task, runs) if self.network.reads_labels else None
         self.divisions = [make_batches(task, self.network, share, self.known, learn=True) for share in shares]
         self.batches = self.divisions[0]
         largest = max(threads_for(self.network, batch.plan) for division in self.divisions for batch in division)
@@ -316,12 +317,6 @@ class Trainer:
         """The averaged weights; empty where there are none."""
         return {} if self.average is None else self.average.values
 
-    def _known_labels(self, runs: Sequence[Run]) -> Known:
-        """The training labels of every run."""
-        labels = self.objective.readable(self.task.targets).cpu().unsqueeze(1)
-        train = torch.stack([run.split.train for run in runs], 1).cpu()
-        return Known(torch.where(train, labels, -1), tuple(run.seed for run in runs))
-
     def _stopped(self) -> Tensor:
         patience = self.training.patience
         return torch.zeros_like(self.waited, dtype=torch.bool) if patience is None else self.waited >= patience
@@ -345,26 +340,6 @@ class Trainer:
             weights.append([torch.where(each > 0, each, 1) for each in found])
             idle.append([each == 0 if bool((each == 0).any()) else None for each in found])
         return weights, idle
-
-
-def check_on_epoch(on_epoch: Any) -> None:
-    if on_epoch is not None and not callable(on_epoch):
-        raise InputError(f"Expected on_epoch as a function of an Epoch; got {on_epoch!r}.")
-
-
-def check_arguments(task: Any, network: Any, training: Any, runs: Any, executor: Any = None) -> None:
-    """Raises `InputError` unless all of these are what they should be."""
-    kinds = {"task": (task, Task), "network": (network, NetworkSpec), "training": (training, TrainingSpec)}
-    if executor is not None:
-        kinds["executor"] = (executor, Executor)
-    for name, (given, kind) in kinds.items():
-        if not isinstance(given, kind):
-            raise InputError(f"Expected {name} as {kind.__name__}; got {type(given).__name__}.")
-    if not isinstance(runs, Sequence) or not runs:
-        raise InputError(f"Expected a list of at least one Run; got {runs!r}.")
-    for run in runs:
-        if not isinstance(run, Run):
-            raise InputError(f"Expected runs as Run(seed, split); got {type(run).__name__}.")
 
 
 def _masks(run: Run) -> tuple[Tensor, Tensor, Tensor]:

@@ -14,10 +14,10 @@ from neuraltrees.checks import check_at_least
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
+from neuraltrees.training.arguments import check_arguments
 from neuraltrees.training.device import check_device
 from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
-from neuraltrees.training.trainer import check_arguments
 from neuraltrees.tuning.grid import PAPER_GRID, PAPER_STAGES, Grid, Stages
 from neuraltrees.tuning.search import OnTrial, search
 from neuraltrees.tuning.store import Results, open_store
