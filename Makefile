@@ -15,7 +15,7 @@ help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 demo: .venv/core  ## train on generated scenes, compare with the optimum, write a report
-	@echo "Training eight networks on generated scenes, about a minute on two cores."
+	@echo "Training eight networks and an exact head on generated scenes, about a minute on two cores."
 	$(BIN)/neuraltrees demo
 
 test: test-cpp test-python  ## run all tests
