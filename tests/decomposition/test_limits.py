@@ -49,6 +49,13 @@ def test_large_components_are_valid_after_any_time(method: str, seconds: float) 
     forest.validate(graph)
 
 
+def test_best_is_valid_whenever_it_is_stopped() -> None:
+    """Its search may be stopped before it has any order to improve."""
+    graph = nt.Graph.union([random_graph(700, 1400), random_graph(90, 900)])
+    for turn in range(120):
+        nt.decompose(graph, "best", seed=turn % 3, time_limit=1e-4 * (1 + turn % 40)).validate(graph)
+
+
 def test_no_time_is_said_in_a_note_and_not_in_a_warning() -> None:
     td = nt.decompose(random_graph(2000, 8000), time_limit=1e-9)
     assert td.note == (

@@ -223,7 +223,7 @@ def test_times_are_kept_for_every_device(tmp_path: Path, data_root: Path, monkey
     monkeypatch.setattr(times, "Trainer", Still)
     monkeypatch.setattr(times, "_seconds", lambda work, device: 3.0 if "run_epoch" in str(work) else 1.0)
     for device in ("abacus", "slide rule", "abacus"):
-        monkeypatch.setattr(times, "machine", lambda _, device=device: {"device": device})
+        monkeypatch.setattr(times, "machine", lambda _, threads, device=device: {"device": device})
         results = times.measure_training(Scale(quick=True, data_root=str(data_root)), path, lambda line: None)
     assert Results.read(path) == results
     assert times.devices(results) == ["abacus", "slide rule"]
