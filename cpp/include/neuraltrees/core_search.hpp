@@ -93,8 +93,8 @@ private:
         return true;
     }
 
-    /// True if an order narrower than the best was found; else the bags of the last one join the pool. There is no order
-    /// to begin with if the time ran out before the first was made.
+    /// True if an order narrower than the best was found; else the bags of the last one join the pool. There is no
+    /// order to begin with if the time ran out before the first was made.
     bool anneal(Solver& solver, Watch watch) {
         if (best_.order.empty()) return false;
         if (!orders_.started() || orders_.width() > best_.width) orders_.start(best_.order);
