@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise as neighbours
 
 import torch
@@ -22,7 +22,7 @@ import neuraltrees as nt
 from neuraltrees.data.splits import random_node_split
 
 
-def shortest(works: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+def shortest(works: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
     """The shortest time of every work, in turns."""
     found = dict.fromkeys(works, float("inf"))
     for _ in range(repeats):
@@ -141,7 +141,7 @@ def chains(count: int = 256, length: int = 100, labels: int = 20) -> None:
 
         works["torch-struct"] = struct
     values = {name: float(work()) for name, work in works.items()}
-    times = shortest(works, 5)  # type: ignore[arg-type]
+    times = shortest(works, 5)
     for name, value in values.items():
         assert abs(value - values["neuraltrees"]) < 1e-3 * abs(value), values
         if name != "neuraltrees":

@@ -78,7 +78,7 @@ def decompose_file(
         "width": td.width,
         "lower bound": td.lower_bound,
         "proven optimal": td.optimal,
-        "note": td.note,
+        **({"note": td.note} if td.note else {}),
         "seconds": round(seconds, 4),
         "written to": None if out is None else str(out),
     }

@@ -7,6 +7,7 @@ nodes, the prior of a standard normal distribution.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -121,7 +122,7 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
 
 def _taken(stored: Results | None, key: Mapping[str, Any], store: Store, networks: GapProtocol) -> bool:
     """Takes the record of a plain network from `posterior-gap-sage-full`, if that has it."""
-    if stored is None or key["method"] not in TUNED or stored.subject != _plain(networks.subject()):
+    if stored is None or key["method"] not in TUNED or stored.subject != json.loads(json.dumps(networks.subject())):
         return False
     found = stored.find(model=key["method"], scenes=key["scenes"], coupling=key["coupling"])
     if not found:
@@ -130,21 +131,15 @@ def _taken(stored: Results | None, key: Mapping[str, Any], store: Store, network
     return True
 
 
-def _plain(value: Any) -> Any:
-    import json
-
-    return json.loads(json.dumps(value))
-
-
 def run_method(pool: ScenePool, protocol: Protocol, key: Name, device: str) -> Record:
     """Trains all runs of a method at one setting, and measures its answers on the test nodes."""
     method, scenes = str(key["method"]), int(key["scenes"] or 0)
     runs = [Run(seed, split) for seed, split in enumerate(pool.splits(scenes, protocol.networks))]
     nodes = int(runs[0].split.train.sum())
     if method in ("head", LONGER):
-        longer = replace(protocol, steps=3 * protocol.steps)
-        task = _with_squares(pool, scenes, float(key["coupling"] or 0), protocol)
-        network, training = head_alone(longer if method == LONGER else protocol, scenes, nodes)
+        task = _with_squares(scenes, float(key["coupling"] or 0), protocol)
+        steps = (3 if method == LONGER else 1) * protocol.steps
+        network, training = head_alone(replace(protocol, steps=steps), scenes, nodes)
     else:
         task = pool.task
         network, training = with_network(protocol, method, scenes)
@@ -202,7 +197,7 @@ def with_network(protocol: Protocol, method: str, scenes: int) -> tuple[NetworkS
     return network, training
 
 
-def _with_squares(pool: ScenePool, scenes: int, coupling: float, protocol: Protocol) -> Task:
+def _with_squares(scenes: int, coupling: float, protocol: Protocol) -> Task:
     """The same scenes with the squares of the features beside them."""
     dataset = SyntheticScenes(scenes + sum(protocol.networks.held_out), coupling, seed=0)
     return Task(list(dataset), SyntheticScenes.labels).scaled(SIZES, squares=True)

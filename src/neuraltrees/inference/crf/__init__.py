@@ -4,6 +4,6 @@ from neuraltrees.inference.crf.crf import CRF as CRF
 from neuraltrees.inference.crf.remainder import Limits as Limits
 from neuraltrees.inference.crf.remainder import Structure as Structure
 from neuraltrees.inference.crf.solver import CRFAnswer as CRFAnswer
-from neuraltrees.inference.crf.solver import Plans as Plans
+from neuraltrees.inference.crf.solver import Evidence as Evidence
 from neuraltrees.inference.crf.solver import Solver as Solver
 from neuraltrees.inference.crf.tables import EdgeTables as EdgeTables

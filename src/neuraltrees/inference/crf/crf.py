@@ -16,7 +16,7 @@ from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.inference.crf.checks import check_limits, check_numbers, check_together, integers, united
 from neuraltrees.inference.crf.remainder import Structure
-from neuraltrees.inference.crf.solver import CRFAnswer, Solver
+from neuraltrees.inference.crf.solver import CRFAnswer, Evidence, Solver
 from neuraltrees.inference.crf.tables import EdgeTables
 from neuraltrees.inference.forest import Forest
 
@@ -109,7 +109,7 @@ class CRF:
         Shapes: unary :math:`(*B, n, C)`, known :math:`(n)` or :math:`(*B, n)`
         """
         case = self._case(unary, pairwise, known)
-        marginals, total = case.solver.solve(case.unary, case.tables, case.known)
+        marginals, total = case.solver.solve(case.unary, case.tables, case.given)
         if case.known is not None:
             check_together(total)
         return CRFAnswer(marginals.view(unary.shape), total.view(*case.batch, self.num_graphs))
@@ -117,7 +117,7 @@ class CRF:
     def log_partition(self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None) -> Tensor:
         """Log Z of every graph given the known labels, quicker than with marginals. Shapes: → :math:`(*B, G)`"""
         case = self._case(unary, pairwise, known)
-        return case.solver.log_partition(case.unary, case.tables, case.known).view(*case.batch, self.num_graphs)
+        return case.solver.log_partition(case.unary, case.tables, case.given).view(*case.batch, self.num_graphs)
 
     def log_likelihood(self, unary: Tensor, pairwise: Tensor, y: Tensor) -> Tensor:
         """Log-probability of the given labels of every graph; those of nodes without one (-1) are summed out.
@@ -141,7 +141,7 @@ class CRF:
     def map(self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None) -> Tensor:
         """A most probable labelling (Viterbi). Shapes: → :math:`(*B, n)`"""
         case = self._case(unary, pairwise, known)
-        found = case.solver.pick(case.unary, case.tables, case.known, lambda forest, *given: forest.map(*given)[0])
+        found = case.solver.pick(case.unary, case.tables, case.given, lambda forest, *given: forest.map(*given)[0])
         return found.view(unary.shape[:-1])
 
     @torch.no_grad()
@@ -162,7 +162,7 @@ class CRF:
             return forest.sample(own, pairs, uniform.to(own.device))
 
         found = [
-            case.solver.pick(case.unary, case.tables, case.known, draw)
+            case.solver.pick(case.unary, case.tables, case.given, draw)
             for _ in range(check_at_least("count", count, 1))
         ]
         return torch.stack(found).view(count, *unary.shape[:-1])
@@ -182,7 +182,7 @@ class CRF:
             own, whole = (each if each.requires_grad else each.requires_grad_() for each in (own, whole))
             tables = whole if len(number) else whole.new_zeros(len(whole), 1, *whole.shape[2:])
             solver = self._solver(unary.shape[-1], "edge")
-            total = solver.log_partition(own, EdgeTables(tables, number.view(-1, 1)), case.known)
+            total = solver.log_partition(own, EdgeTables(tables, number.view(-1, 1)), solver.given(case.known))
             of_own, of_whole = torch.autograd.grad(
                 total.sum(), (own, whole), create_graph=wanted, allow_unused=True, materialize_grads=True
             )
@@ -263,6 +263,10 @@ class _Case(NamedTuple):
     tables: EdgeTables
     known: Tensor | None
     batch: torch.Size
+
+    @property
+    def given(self) -> Evidence:
+        return self.solver.given(self.known)
 
 
 def _check_labels(known: Tensor, labels: npt.NDArray[np.int64]) -> None:

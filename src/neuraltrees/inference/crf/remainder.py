@@ -231,6 +231,8 @@ def make_remainders(structure: Structure, known: Tensor, limits: Limits) -> tupl
             **options,
         )
         found.append(Remainder(forest=forest, inner=tensor(inner[kept]), ends=tensor(ends[:, kept]), **common))
+        if graph.num_edges == whole.num_edges:  # nothing was left out: this one is exact
+            break
     return tuple(found)
 
 

@@ -33,6 +33,17 @@ class CRFAnswer(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Evidence:
+    """Known labels, -1 elsewhere, and the plans of inference given them; None where no label is known.
+
+    Shapes: known :math:`(n)` for all of the batch or :math:`(B, n)`
+    """
+
+    known: Tensor | None
+    plans: Plans
+
+
+@dataclass(frozen=True, eq=False)
 class Solver:
     """Answers for one batch dimension, with potentials that were checked before.
 
@@ -49,93 +60,65 @@ class Solver:
         there = torch.device(device)
         return replace(self, structure=moved(self.structure, there), device=there, kept=OrderedDict())
 
-    def given(self, known: Tensor | None) -> Plans:
-        """The plans for the nodes that are known, one per sampled subgraph; made once for a mask."""
+    def given(self, known: Tensor | None) -> Evidence:
+        """The known labels with the plans of inference given them, one per sampled subgraph; made once for a mask."""
         key: Any = None
         if known is not None:
             key = known.shape, np.packbits((known >= 0).cpu().numpy()).tobytes()
-        if key in self.kept:
-            self.kept.move_to_end(key)
-            return self.kept[key]
+        if key not in self.kept:
+            self.kept[key] = self._planned(known)
+            if len(self.kept) > PLANS:
+                self.kept.popitem(last=False)
+        self.kept.move_to_end(key)
+        return Evidence(known, self.kept[key])
+
+    def _planned(self, known: Tensor | None) -> Plans:
         size = self.structure.num_nodes
         mask = torch.zeros(1, size, dtype=torch.bool) if known is None else (known >= 0).cpu().view(-1, size)
-        try:
-            plans = moved(make_remainders(self.structure, mask, self.limits), self.device)
-        except ModelTooLargeError as error:
-            raise _too_wide(error) from None
-        self.kept[key] = plans
-        if len(self.kept) > PLANS:
-            self.kept.popitem(last=False)
-        return plans
+        with _explained():
+            return moved(make_remainders(self.structure, mask, self.limits), self.device)
 
-    def solve(
-        self,
-        unary: Tensor,
-        tables: EdgeTables,
-        known: Tensor | None = None,
-        plans: Plans | None = None,
-        check: bool = True,
-    ) -> CRFAnswer:
+    def solve(self, unary: Tensor, tables: EdgeTables, given: Evidence, check: bool = True) -> CRFAnswer:
         """Marginals and log Z; means over the sampled subgraphs.
 
         Args:
             unary, tables: the potentials.
-            known: the known labels.
-            plans: what `given` returned for them; looking them up waits for a GPU.
+            given: what `given` returned for the known labels.
             check: see `Forest.run`.
         """
-        plans = self.given(known) if plans is None else plans
-        unary, tables, labels, shape = _flat(plans[0], unary, tables, known)
-        marginals, totals = _run(plans, unary, tables, labels, check)
-        total = self._total(plans[0], unary, tables, labels, totals, shape[0])
-        return CRFAnswer(_placed(plans[0], marginals, labels, shape), total)
+        ready = _Ready.of(unary, tables, given)
+        marginals, totals = ready.run(check)
+        return CRFAnswer(ready.placed(marginals), self._total(ready, totals))
 
-    def marginals(
-        self,
-        unary: Tensor,
-        tables: EdgeTables,
-        known: Tensor | None = None,
-        plans: Plans | None = None,
-        check: bool = True,
-    ) -> Tensor:
+    def marginals(self, unary: Tensor, tables: EdgeTables, given: Evidence, check: bool = True) -> Tensor:
         """Marginals alone. Shapes: → :math:`(B, n, D)`"""
-        plans = self.given(known) if plans is None else plans
-        unary, tables, labels, shape = _flat(plans[0], unary, tables, known)
-        return _placed(plans[0], _run(plans, unary, tables, labels, check)[0], labels, shape)
+        ready = _Ready.of(unary, tables, given)
+        return ready.placed(ready.run(check)[0])
 
-    def log_partition(
-        self,
-        unary: Tensor,
-        tables: EdgeTables,
-        known: Tensor | None = None,
-        plans: Plans | None = None,
-        check: bool = True,
-    ) -> Tensor:
+    def log_partition(self, unary: Tensor, tables: EdgeTables, given: Evidence, check: bool = True) -> Tensor:
         """Log Z alone. Shapes: → :math:`(B, G)`"""
-        plans = self.given(known) if plans is None else plans
-        unary, tables, labels, shape = _flat(plans[0], unary, tables, known)
-        own = plans[0].fold(unary, tables, labels)
+        ready = _Ready.of(unary, tables, given)
         with _explained():
-            totals = [plan.forest.log_partition(*plan.potentials(own, tables)[:2], check=check) for plan in plans]
-        return self._total(plans[0], unary, tables, labels, totals, shape[0])
+            totals = [plan.forest.log_partition(*ready.potentials(plan)[:2], check=check) for plan in given.plans]
+        return self._total(ready, totals)
 
-    def pick(self, unary: Tensor, tables: EdgeTables, known: Tensor | None, choose: Choose) -> Tensor:
+    def pick(self, unary: Tensor, tables: EdgeTables, given: Evidence, choose: Choose) -> Tensor:
         """Labels of all nodes that a forest chooses. Shapes: → :math:`(B, n)`"""
-        plan, *more = self.given(known)
+        plan, *more = given.plans
         if more:
             raise InputError(
                 f"Expected one sampled subgraph, to choose the labels of all nodes together; got {1 + len(more)}. "
                 f"Use samples=1, or the largest marginals."
             )
-        unary, tables, labels, shape = _flat(plan, unary, tables, known)
+        ready = _Ready.of(unary, tables, given)
         with _explained():
-            potentials, pairs, kept = plan.potentials(plan.fold(unary, tables, labels), tables)
+            potentials, pairs, kept = ready.potentials(plan)
             states = choose(plan.forest, potentials, pairs)
         if kept is not None:
             states = kept.gather(2, states.unsqueeze(-1)).squeeze(-1)
-        whole = labels.unsqueeze(0).expand(len(unary), -1).clone()
+        whole = ready.labels.unsqueeze(0).expand(len(ready.unary), -1).clone()
         whole[:, plan.variables] = states
-        return whole.view(shape[:2])
+        return whole.view(ready.shape[:2])
 
     def neighbours(self, unary: Tensor, tables: EdgeTables, known: Tensor) -> Tensor:
         """Potentials of every node, with those of its edges to known nodes; its own label is not used.
@@ -153,19 +136,63 @@ class Solver:
             flat = flat.index_add(1, other, added.expand(len(flat), -1, -1))
         return flat.view(unary.shape)
 
-    def _total(
-        self,
-        plan: Remainder,
-        unary: Tensor,
-        tables: EdgeTables,
-        labels: Tensor,
-        totals: list[Tensor],
-        batch: int,
-    ) -> Tensor:
+    def _total(self, ready: _Ready, totals: list[Tensor]) -> Tensor:
         """Log Z of every graph, with the score of the known labels."""
-        total = _mean(totals)
+        total, plan = _mean(totals), ready.plans[0]
         total = torch.nn.functional.pad(total, (0, plan.num_graphs - total.shape[-1]))
-        return (plan.constant(unary, tables, labels) + total).view(batch, self.structure.num_graphs)
+        return (plan.constant(ready.unary, ready.tables, ready.labels) + total).view(
+            ready.shape[0], self.structure.num_graphs
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Ready:
+    """Potentials and labels as the plans number them: copies of the graph one after another, if every batch entry has a
+    mask of its own. `own` are the potentials of the unknown nodes, with those of their edges to known ones.
+
+    Shapes: unary :math:`(B, N, D)`, labels :math:`(N)`, own :math:`(B, V, D)`; `shape` is that of the given potentials
+    """
+
+    plans: Plans
+    unary: Tensor
+    tables: EdgeTables
+    labels: Tensor
+    own: Tensor
+    shape: torch.Size
+
+    @classmethod
+    def of(cls, unary: Tensor, tables: EdgeTables, given: Evidence) -> _Ready:
+        shape, plan = unary.shape, given.plans[0]
+        if given.known is None:
+            labels = torch.full((shape[1],), -1, dtype=torch.int64, device=unary.device)
+        else:
+            labels = given.known.reshape(-1)
+        if plan.copies > 1:
+            unary, tables = unary.reshape(1, -1, shape[2]), tables.flat(plan.copies)
+        return cls(given.plans, unary, tables, labels, plan.fold(unary, tables, labels), shape)
+
+    def potentials(self, plan: Remainder) -> tuple[Tensor, Tensor, Tensor | None]:
+        """What the forest of a plan reads; see `Remainder.potentials`."""
+        return plan.potentials(self.own, self.tables)
+
+    def run(self, check: bool) -> tuple[Tensor, list[Tensor]]:
+        """Marginals of the unknown nodes, mean over the plans, and log Z by every plan. Shapes: → :math:`(B, V, D)`"""
+        parts, totals = [], []
+        with _explained():
+            for plan in self.plans:
+                potentials, pairs, kept = self.potentials(plan)
+                total, found = plan.forest.run(potentials, pairs, check=check)
+                parts.append(_scattered(found, kept, self.own.shape[-1]))
+                totals.append(total)
+        return _mean(parts), totals
+
+    def placed(self, marginals: Tensor) -> Tensor:
+        """Those of all nodes, one-hot at known ones. Shapes: :math:`(B, V, D)` → :math:`(B, n, D)`"""
+        if self.plans[0].trivial:
+            return marginals
+        whole = self.labels.unsqueeze(1) == torch.arange(self.shape[-1], device=self.labels.device)
+        whole = whole.to(marginals.dtype).unsqueeze(0).expand(len(marginals), -1, -1)
+        return whole.index_copy(1, self.plans[0].variables, marginals).reshape(self.shape)
 
 
 class _explained:
@@ -175,40 +202,11 @@ class _explained:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, ModelTooLargeError):
-            raise _too_wide(error) from None
-
-
-def _too_wide(error: ModelTooLargeError) -> ModelTooLargeError:
-    remedy = (
-        "Keep fewer labels per node (states=8), fewer edges (max_treewidth=2), tell more labels, or raise memory_limit."
-    )
-    return ModelTooLargeError(error.needed, error.limit, error.width, remedy)
-
-
-def _flat(
-    plan: Remainder, unary: Tensor, tables: EdgeTables, known: Tensor | None
-) -> tuple[Tensor, EdgeTables, Tensor, torch.Size]:
-    """Everything as the plan numbers it: copies of the graph one after another, if every entry has its own mask."""
-    if known is None:
-        labels = torch.full((unary.shape[1],), -1, dtype=torch.int64, device=unary.device)
-    else:
-        labels = known.reshape(-1)
-    if plan.copies == 1:
-        return unary, tables, labels, unary.shape
-    return unary.reshape(1, -1, unary.shape[2]), tables.flat(plan.copies), labels, unary.shape
-
-
-def _run(plans: Plans, unary: Tensor, tables: EdgeTables, labels: Tensor, check: bool) -> tuple[Tensor, list[Tensor]]:
-    """Marginals of the unknown nodes, mean over the plans, and log Z by every plan."""
-    own = plans[0].fold(unary, tables, labels)
-    parts, totals = [], []
-    with _explained():
-        for plan in plans:
-            potentials, pairs, kept = plan.potentials(own, tables)
-            total, found = plan.forest.run(potentials, pairs, check=check)
-            parts.append(_scattered(found, kept, own.shape[-1]))
-            totals.append(total)
-    return _mean(parts), totals
+            remedy = (
+                "Keep fewer labels per node (states=8), fewer edges (max_treewidth=2), tell more labels, or raise "
+                "memory_limit."
+            )
+            raise ModelTooLargeError(error.needed, error.limit, error.width, remedy) from None
 
 
 def _mean(parts: list[Tensor]) -> Tensor:
@@ -220,12 +218,3 @@ def _scattered(marginals: Tensor, kept: Tensor | None, width: int) -> Tensor:
     if kept is None:
         return torch.nn.functional.pad(marginals, (0, width - marginals.shape[-1]))
     return marginals.new_zeros(*marginals.shape[:2], width).scatter(2, kept, marginals)
-
-
-def _placed(plan: Remainder, marginals: Tensor, labels: Tensor, shape: torch.Size) -> Tensor:
-    """Those of all nodes, one-hot at known ones."""
-    if plan.trivial:
-        return marginals
-    whole = labels.unsqueeze(1) == torch.arange(shape[-1], device=labels.device)
-    whole = whole.to(marginals.dtype).unsqueeze(0).expand(len(marginals), -1, -1)
-    return whole.index_copy(1, plan.variables, marginals).reshape(shape)

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
-from neuraltrees.inference.crf import EdgeTables, Limits, Solver, Structure
+from neuraltrees.inference.crf import EdgeTables, Evidence, Limits, Solver, Structure
 from neuraltrees.nn.head.crf.lessons import Field, Learning, Lesson, hide
 from neuraltrees.nn.head.crf.pairs import Pairs
 from neuraltrees.nn.head.head import Head, Places
@@ -143,7 +143,7 @@ class CRFHead(Head):
         """
         field = self.field(data)
         labels = self._checked(known, _types(field.places.node_type, len(known), len(self.labels)))
-        first = Lesson("pseudo", replace(field, known=labels), labels, torch.ones(labels.shape))
+        first = Lesson("pseudo", replace(field, given=Evidence(labels, ())), labels, torch.ones(labels.shape))
         if self.learning == "pseudo":
             return [first]
         if self.learning == "likelihood":
@@ -175,7 +175,7 @@ class CRFHead(Head):
     def forward(self, h: Tensor, places: Field, edge_attr: Tensor | None = None) -> Tensor:
         unary, tables = self.potentials(h, places, edge_attr)
         check = not _capturing(h)
-        marginals = places.solver.marginals(unary, tables, places.known, places.plans, check)
+        marginals = places.solver.marginals(unary, tables, places.given, check)
         answers = self._logarithm(marginals, unary).transpose(0, 1)
         return answers if self.runs is not None else answers.squeeze(1)
 
@@ -194,16 +194,16 @@ class CRFHead(Head):
     def _answers(self, unary: Tensor, tables: EdgeTables, lesson: Lesson) -> Tensor:
         field = lesson.field
         if lesson.kind == "pseudo":
-            assert field.known is not None
-            return field.solver.neighbours(unary, tables, field.known).log_softmax(-1)
-        found = field.solver.marginals(unary, tables, field.known, field.plans, check=not _capturing(unary))
+            assert field.given.known is not None
+            return field.solver.neighbours(unary, tables, field.given.known).log_softmax(-1)
+        found = field.solver.marginals(unary, tables, field.given, check=not _capturing(unary))
         return self._logarithm(found, unary)
 
     def _joint(self, unary: Tensor, tables: EdgeTables, lesson: Lesson) -> Tensor:
         """Minus the log-likelihood of a graph at each of its labelled nodes; `scale` divides it among them."""
         assert lesson.given is not None
         free, given = (
-            field.solver.log_partition(unary, tables, field.known, field.plans, check=not _capturing(unary))
+            field.solver.log_partition(unary, tables, field.given, check=not _capturing(unary))
             for field in (lesson.field, lesson.given)
         )
         graph = lesson.field.places.graph
@@ -242,7 +242,7 @@ class CRFHead(Head):
 
 
 def _given(field: Field, known: Tensor | None) -> Field:
-    return replace(field, known=known, plans=field.solver.given(known))
+    return replace(field, given=field.solver.given(known))
 
 
 def _types(node_type: Tensor | None, count: int, types: int) -> Any:

@@ -10,11 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuraltrees.inference.crf import Plans, Solver
+from neuraltrees.inference.crf import Evidence, Solver
 from neuraltrees.nn.head.crf.pairs import PairPlan
 from neuraltrees.nn.head.head import Places
 
 Learning: TypeAlias = Literal["pseudo", "marginal", "likelihood"]
+
+
+NOTHING = Evidence(None, ())  # before anything is planned
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,17 +28,13 @@ class Field:
         places: node types and graphs.
         solver: the engine of inference.
         pairs: the tables of the edges.
-        known: the labels that are known, -1 elsewhere; None where none is.
-        plans: of inference given these.
-
-    Shapes: known :math:`(R, n)` or :math:`(n)`
+        given: the labels that are known, with the plans of inference given these.
     """
 
     places: Places
     solver: Solver
     pairs: PairPlan
-    known: Tensor | None = None
-    plans: Plans | None = None
+    given: Evidence = NOTHING
 
 
 @dataclass(frozen=True, eq=False)

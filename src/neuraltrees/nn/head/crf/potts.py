@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
-from neuraltrees.inference.crf import EdgeTables, Plans, Solver, Structure
+from neuraltrees.inference.crf import EdgeTables, Evidence, Solver, Structure
 from neuraltrees.inference.crf.checks import check_limits, united
 
 STEPS = 15  # of L-BFGS
@@ -114,7 +114,8 @@ class PottsPosterior:
         """
         case = self._case(log_probabilities, known)
         held_out = _labels("y", y, *case.network.shape).to(case.network.device)
-        both = ((held_out >= 0) & (case.known >= 0)).nonzero()
+        assert case.given.known is not None
+        both = ((held_out >= 0) & (case.given.known >= 0)).nonzero()
         if len(both):
             raise InputError(
                 f"Expected held-out labels in y of nodes that are not known; node {int(both[0, 0])} is in both."
@@ -129,12 +130,12 @@ class PottsPosterior:
             return found.clamp(min=torch.finfo(found.dtype).tiny).log().mean()
 
         # Wider subgraphs keep more of the edges and differ less from each other: one is enough to learn from.
-        plans = case.plans[: 2 if self.limits.max_treewidth == 1 else 1]
+        fewer = replace(case.given, plans=case.given.plans[: 2 if self.limits.max_treewidth == 1 else 1])
         alone, without = _maximise(
             lambda free: likelihood((free[0].exp() * case.network).softmax(1)), case.network.new_zeros(1), len(nodes)
         )
         start = torch.cat([alone, alone.new_full((2,), 0.3)])
-        found, reached = _maximise(lambda free: likelihood(case.marginals(_numbers(free), plans)), start, len(nodes))
+        found, reached = _maximise(lambda free: likelihood(case.marginals(_numbers(free), fewer)), start, len(nodes))
         self.gain = len(nodes) * (reached - without)
         self.alone = Strengths(float(alone[0].exp()))
         self.strengths = Strengths(*_numbers(found).tolist())
@@ -153,7 +154,7 @@ class PottsPosterior:
         case = self._case(log_probabilities, known)
         given = self.strengths
         numbers = case.network.new_tensor([given.network, given.known, given.edge])
-        return case.marginals(numbers, case.plans)
+        return case.marginals(numbers, case.given)
 
     def _case(self, log_probabilities: Tensor, known: Tensor | None) -> _Case:
         """The input, checked, with the plans of inference."""
@@ -174,13 +175,12 @@ class PottsPosterior:
 class _Case:
     """A network's log-probabilities with known labels, and how many known neighbours of every node have each label.
 
-    Shapes: network and neighbours :math:`(n, C)`, known :math:`(n)`
+    Shapes: network and neighbours :math:`(n, C)`
     """
 
     solver: Solver
-    plans: Plans
+    given: Evidence
     network: Tensor
-    known: Tensor
     neighbours: Tensor
 
     @classmethod
@@ -190,22 +190,16 @@ class _Case:
         )
         tables = EdgeTables(same, solver.structure.index)
         counts = solver.neighbours(torch.zeros_like(network).unsqueeze(0), tables, known).squeeze(0)
-        plans = solver.given(known)
-        free = known < 0
-        first, last = solver.structure.ends
-        whole = int((free.index_select(0, first) & free.index_select(0, last)).sum())
-        if len(plans[0].inner) == whole:  # nothing was left out: all samples are the same
-            plans = plans[:1]
-        return cls(solver, plans, network, known, counts)
+        return cls(solver, solver.given(known), network, counts)
 
-    def marginals(self, numbers: Tensor, plans: Plans) -> Tensor:
+    def marginals(self, numbers: Tensor, given: Evidence) -> Tensor:
         """Those of the nodes, mean over the plans. Shapes: numbers :math:`(3)` → :math:`(n, C)`"""
         network, known, edge = numbers.unbind()
         # Known labels fold into the potentials of their neighbours with the table of all edges; the rest is added here.
         unary = network * self.network + (known - edge) * self.neighbours
         table = edge * torch.eye(unary.shape[1], dtype=unary.dtype, device=unary.device)
         tables = EdgeTables(table.view(1, 1, *table.shape), self.solver.structure.index)
-        return self.solver.marginals(unary.unsqueeze(0), tables, self.known, plans).squeeze(0)
+        return self.solver.marginals(unary.unsqueeze(0), tables, given).squeeze(0)
 
 
 def _numbers(free: Tensor) -> Tensor:
