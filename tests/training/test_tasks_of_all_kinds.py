@@ -298,7 +298,10 @@ NOT_TASKS = {
         lambda t: NetworkSpec(head="tree"),
         "head out of node, graph, crf, labels, none or MODULE:NAME; got",
     ),
-    "no schedule": (lambda t: NetworkSpec(schedule="sweep"), "Expected schedule as MODULE:NAME; got 'sweep'"),
+    "no schedule": (
+        lambda t: NetworkSpec(schedule="sweep"),
+        "Expected schedule out of bags or MODULE:NAME; got 'sweep'",
+    ),
     "no runs": (lambda t: nt.GNN(3, 4, 5, runs=0), "Expected runs of at least 1; got 0"),
     "relations": (lambda t: nt.GNN(3, 4, 5, relations=True), "Expected relations for trees alone; got them for GNN"),
     "a width": (lambda t: nt.GNN(3, 4, 5)(torch.ones(2, 4), torch.tensor([[0], [1]])), "Expected 3 features per node"),

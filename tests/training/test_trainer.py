@@ -178,7 +178,7 @@ def test_divisions_take_turns() -> None:
     task = small_task()
     trainer = Trainer(task, SMALL, QUICK.replace(divisions=2), small_runs(task, [0]))
     seen: list[int] = []
-    trainer._step = lambda division, number, lesson: seen.append(division)  # type: ignore[method-assign]
+    trainer._step = lambda step: seen.append(step.name[1])  # type: ignore[method-assign]
     for epoch in range(3):
         trainer.run_epoch(epoch)
     assert seen == [0] * 3 + [1] * 3 + [0] * 3
@@ -331,7 +331,7 @@ def test_a_run_without_an_item_in_a_batch_stays_as_it_is(optimiser: str) -> None
     moments = {name: value.clone() for name, value in trainer.optimiser.state().items() if "exp" in name}
     idle = with_items.index(False)
     trainer.network.train()
-    trainer._step(0, idle)
+    trainer._step(next(step for step in trainer.source.steps(0) if step.name == ("step", 0, idle, 0)))
     for name, value in trainer.network.named_parameters():
         assert torch.equal(value[0], weights[name][0]), name
     assert any(not torch.equal(value[1], weights[name][1]) for name, value in trainer.network.named_parameters())

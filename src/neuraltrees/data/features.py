@@ -115,7 +115,7 @@ def check_columns(name: str, values: Any, width: int, what: str) -> None:
 
 def check_categories(name: str, values: Tensor, categories: Categories) -> None:
     """Raises `InputError` unless every column holds integers that occur in it."""
-    columns = values[:, : categories.width]
+    columns = values[:, : len(categories.sizes)]
     limit = torch.tensor(categories.sizes)
     wrong = (columns < 0) | (columns >= limit) | (columns != columns.long())
     if wrong.any():
@@ -130,13 +130,16 @@ def describe(features: Features | None) -> Any:
     """Features as plain values, for files; `from_description` reads them."""
     if isinstance(features, Mapping):
         return {name: describe(each) for name, each in features.items()}
-    return {"categories": list(features.sizes)} if isinstance(features, Categories) else features
+    if not isinstance(features, Categories):
+        return features
+    numbers = {"numbers": features.numbers} if features.numbers else {}
+    return {"categories": list(features.sizes), **numbers}
 
 
 def from_description(content: Any) -> Any:
     """What `describe` wrote."""
-    if isinstance(content, dict) and content.keys() == {"categories"}:
-        return Categories(content["categories"])
+    if isinstance(content, dict) and "categories" in content and isinstance(content["categories"], list):
+        return Categories(content["categories"], content.get("numbers", 0))
     if isinstance(content, dict):
         return {name: from_description(each) for name, each in content.items()}
     return content

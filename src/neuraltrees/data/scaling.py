@@ -12,6 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.checks import check_data
+from neuraltrees.data.encodings import laplacian_vectors, return_probabilities
 from neuraltrees.data.scene_geometry import BOX, SceneGeometry
 from neuraltrees.errors import InputError
 
@@ -29,6 +30,8 @@ class Scaling:
             deviation 1 if z is normal. A linear layer on both is the best classifier of classes with normal features.
         geometry: whether `SceneGeometry` comes first. Then features are cut off four standard deviations from the mean.
         edge_mean, edge_std: the same of edge features, a row for each pair of node types (source · types + target).
+        walks: how many return probabilities of random walks are appended; see `return_probabilities`.
+        laplacian: how many eigenvectors of the Laplacian are appended, too; see `laplacian_vectors`.
 
     Shapes: mean and std :math:`(F)` or :math:`(K, F)`, edge_mean and edge_std :math:`(K^2, D)`
 
@@ -44,6 +47,8 @@ class Scaling:
     geometry: bool = False
     edge_mean: Tensor | None = None
     edge_std: Tensor | None = None
+    walks: int = 0
+    laplacian: int = 0
 
     @classmethod
     def fit(
@@ -81,7 +86,17 @@ class Scaling:
     @property
     def changes(self) -> bool:
         """Whether it does anything."""
+        return self.scales or self.encodings > 0
+
+    @property
+    def scales(self) -> bool:
+        """Whether it changes the features that are there."""
         return bool(self.logarithm) or self.mean is not None or self.squares or self.geometry
+
+    @property
+    def encodings(self) -> int:
+        """How many columns of positional encodings it appends."""
+        return self.walks + self.laplacian
 
     @property
     def given_features(self) -> int | None:
@@ -91,8 +106,25 @@ class Scaling:
     def apply(self, graph: Data) -> Data:
         """A copy of the graph with scaled features; the rest is shared."""
         check_data(graph)
-        if not self.changes:
-            return copy(graph)
+        return self.encode([self._scaled(graph)])[0]
+
+    def encode(self, graphs: Sequence[Data]) -> list[Data]:
+        """Copies of graphs that are scaled already, with positional encodings appended; many at once are quicker."""
+        if not self.encodings:
+            return [copy(graph) for graph in graphs]
+        bare = [np.zeros((graph.num_nodes, 0), np.float32) for graph in graphs]
+        walks = return_probabilities(graphs, self.walks) if self.walks else map(torch.from_numpy, bare)
+        vectors = laplacian_vectors(graphs, self.laplacian) if self.laplacian else map(torch.from_numpy, bare)
+        encoded = []
+        for graph, *more in zip(graphs, walks, vectors, strict=True):
+            each = copy(graph)
+            each.x = torch.cat([graph.x.float(), *more], 1)
+            encoded.append(each)
+        return encoded
+
+    def _scaled(self, graph: Data) -> Data:
+        if not self.scales:
+            return graph
         if graph.x.layout != torch.strided:
             raise InputError("Expected dense features to scale; got sparse ones. Use them as they are.")
         scaled = SceneGeometry()(graph) if self.geometry else copy(graph)

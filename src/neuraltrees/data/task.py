@@ -80,8 +80,6 @@ class Task:
             raise InputError(f"Expected scaling as Scaling(...); got {scaling!r}. To scale: Task(...).scaled().")
         if splitter is not None and not callable(splitter):
             raise InputError(f"Expected splitter as a function of a seed; got {splitter!r}.")
-        if not isinstance(scaling, Scaling):
-            raise InputError(f"Expected scaling as a Scaling; got {scaling!r}. Or use task.scaled().")
         check_seed(seed)
         if max_treewidth is not None:
             check_at_least("max_treewidth", max_treewidth, 1)
@@ -197,6 +195,26 @@ class Task:
             return self.replace(graphs=graphs, scaling=scaling, features=width)
         features = width if types == 1 else dict.fromkeys(self.types, width)
         return self.replace(graphs=graphs, scaling=scaling, features=features, edge_features=None)
+
+    def encoded(self, walks: int = 0, laplacian: int = 0) -> Task:
+        """The same task with positional encodings beside the features; a bundle encodes its inputs alike.
+
+        Args:
+            walks: how many return probabilities of random walks; see `return_probabilities`.
+            laplacian: how many eigenvectors of the Laplacian; see `laplacian_vectors`.
+        """
+        check_at_least("walks", walks, 0)
+        check_at_least("laplacian", laplacian, 0)
+        if self.scaling.encodings:
+            raise InputError("Expected a task without positional encodings; got one that has them.")
+        if isinstance(self.features, Mapping) or self.features is None:
+            raise InputError("Expected one type of nodes, to encode their positions; got several.")
+        scaling = replace(self.scaling, walks=walks, laplacian=laplacian)
+        if isinstance(self.features, Categories):
+            features: Features = Categories(self.features.sizes, self.features.numbers + scaling.encodings)
+        else:
+            features = self.features + scaling.encodings
+        return self.replace(graphs=scaling.encode(self.graphs), scaling=scaling, features=features)
 
     def check_graph(self, graph: Data, labelled: bool = True) -> None:
         """Raises `InputError` unless a graph has features, node types and labels as this task has them."""

@@ -7,11 +7,23 @@ from neuraltrees.nn.messages import Messages
 from neuraltrees.nn.models import GNN, MLP, NeuralTree
 from neuraltrees.nn.network import Network
 from neuraltrees.nn.plan import Plan
-from neuraltrees.nn.schedule import Body, FeatureLayers, GraphRounds, HiddenLayer, NoRounds, Schedule, TreeRounds
+from neuraltrees.nn.schedule import (
+    BagOptions,
+    BagRounds,
+    Body,
+    FeatureLayers,
+    GraphRounds,
+    HiddenLayer,
+    NoRounds,
+    Schedule,
+    TreeRounds,
+)
 
 __all__ = [
     "GNN",
     "MLP",
+    "BagOptions",
+    "BagRounds",
     "Body",
     "CRFHead",
     "Categories",

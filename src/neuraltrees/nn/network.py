@@ -18,9 +18,10 @@ from neuraltrees.nn.conv.external import ExternalConv
 from neuraltrees.nn.encoder import Categories, Features, make_encoder
 from neuraltrees.nn.ensemble.dropout import Dropout, DropoutMasks
 from neuraltrees.nn.ensemble.sparse import SparseMap
-from neuraltrees.nn.head import Head, NoHead
+from neuraltrees.nn.head import Head, NoHead, Places
 from neuraltrees.nn.parts import HeadName, check_sizes, find_head, given_sizes, made, reads_edges
 from neuraltrees.nn.plan import Plan
+from neuraltrees.nn.ragged import Cut
 from neuraltrees.nn.schedule import Body, Schedule
 
 
@@ -125,12 +126,29 @@ class Network(nn.Module):
         if reads_edges(make_head) and body.edge_channels is not None:
             make_head = partial(make_head, edge_channels=body.edge_channels)
         self.head = made(make_head, "head", Head, self.schedule.width, out_channels, runs)
+        if self.head.reads_bags and not self.schedule.has_bags:
+            raise InputError(
+                f"Expected a schedule with states of bags for a head that pools them, such as BagRounds; got "
+                f"{type(self.schedule).__name__}. Set bags=False."
+            )
 
     def answers(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None = None) -> Tensor:
         """What `forward` returns, once there is a plan."""
+        if self.head.reads_bags:
+            with_bags: Tensor = self.head(*self._nodes_and_bags(x, plan, edge_attr))
+            return with_bags
         h, edge_attr = self.states(x, plan, edge_attr)
         answers: Tensor = self.head(h, plan.places, edge_attr) if self.head.reads_edges else self.head(h, plan.places)
         return answers
+
+    def _nodes_and_bags(
+        self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None
+    ) -> tuple[Tensor, Any, Tensor]:
+        """What a head that pools bags reads: states of nodes, where they belong, and states of bags."""
+        x, edge_attr = self._encoded(x, plan, edge_attr)
+        h, b = self.schedule.nodes_and_bags(x, plan.rounds, edge_attr)
+        places = replace(plan.places, bag_graph=plan.rounds.bag_graph)
+        return self._dropped(h), places, self._dropped(b)
 
     def loss(self, x: Tensor | SparseMap, lesson: Plan, edge_attr: Tensor | None = None) -> Tensor:
         """The loss of every node in one of the `lessons` of a head that reads labels. Shapes: → :math:`(n, R)`"""
@@ -142,6 +160,14 @@ class Network(nn.Module):
         self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """What the head reads: states of nodes, and features of edges."""
+        x, edge_attr = self._encoded(x, plan, edge_attr)
+        h: Tensor = self.schedule(x, plan.rounds, edge_attr)
+        return self._dropped(h), edge_attr
+
+    def _encoded(
+        self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None
+    ) -> tuple[Tensor | SparseMap, Tensor | None]:
+        """The first states of nodes and of edges."""
         self._check_input(x, plan)
         if edge_attr is not None:
             edge_attr = self._checked_edges(edge_attr, plan)
@@ -151,10 +177,11 @@ class Network(nn.Module):
             x = self.head.begin(x, plan.places)
         if self.edge_encoder is not None and edge_attr is not None:
             edge_attr = self.edge_encoder(edge_attr)
-        h: Tensor = self.schedule(x, plan.rounds, edge_attr)
-        if self.drop is not None:
-            h = self.drop(self.schedule.activation(h))
-        return h, edge_attr
+        return x, edge_attr
+
+    def _dropped(self, h: Tensor) -> Tensor:
+        dropped: Tensor = h if self.drop is None else self.drop(self.schedule.activation(h))
+        return dropped
 
     def _traced_rounds(self, x: Any, edge_index: Any, kappa: Any = None, edge_type: Any = None) -> Any:
         """What the schedule makes of plain tensors."""
@@ -252,6 +279,15 @@ class Network(nn.Module):
         check_data(data)
         if not isinstance(data.edge_index, Tensor):
             raise InputError(f"Expected data with an edge_index; got {type(data.edge_index).__name__}.")
+
+    def cut_plan(self, cut: Cut) -> Plan:
+        """The plan of some of the graphs whose `columns` the schedule made; it has a column `node_type` if there are
+        types.
+        """
+        node_type = cut.columns.get("node_type")
+        places = Places(node_type, cut.graph["nodes"], cut.num_graphs, padded=cut.padded)
+        types = None if self.encoder is None else node_type
+        return Plan(self.schedule.cut_plan(cut), places, types, cut.rows["nodes"], cut.rows["edges"], self._kind)
 
     def _planned(self, data: Data, places: Any) -> Plan:
         return Plan(

@@ -111,7 +111,12 @@ class Bundle:
         given = self.scaling.given_features
         if given is not None:
             return given
-        return self.features // 2 if self.scaling.squares and isinstance(self.features, int) else self.features
+        features, encodings = self.features, self.scaling.encodings
+        if isinstance(features, Categories):
+            return Categories(features.sizes, features.numbers - encodings)
+        if isinstance(features, int):
+            return (features - encodings) // (2 if self.scaling.squares else 1)
+        return features
 
     @property
     def given_edge_features(self) -> int | Categories | None:
@@ -145,6 +150,8 @@ class Bundle:
             "logarithm": self.scaling.logarithm,
             "squares": self.scaling.squares,
             "geometry": self.scaling.geometry,
+            "walks": self.scaling.walks,
+            "laplacian": self.scaling.laplacian,
             "facts": self.facts,
         }
         parts = {name: getattr(self.scaling, name) for name in STATISTICS}
@@ -185,6 +192,8 @@ class Bundle:
                     tuple(about["logarithm"]),
                     squares=about.get("squares", False),
                     geometry=about.get("geometry", False),
+                    walks=about.get("walks", 0),
+                    laplacian=about.get("laplacian", 0),
                     **{name: tensors[name] for name in STATISTICS if name in tensors},
                 ),
                 about["max_treewidth"],

@@ -19,12 +19,18 @@ ModelName: TypeAlias = Literal["neural-tree", "gnn", "mlp", "none"]
 PAPER_MODELS: tuple[ModelName, ...] = ("neural-tree", "gnn")  # those that the paper compares
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
 HeadName: TypeAlias = Literal["node", "graph", "crf", "labels", "none"]
-Pool: TypeAlias = Literal["sum", "mean", "max"]
+Pool: TypeAlias = Literal["sum", "mean", "max", "attention"]
+ScheduleName: TypeAlias = Literal["bags"]
+BagStart: TypeAlias = Literal["zero", "mean", "sum"]
 Learning: TypeAlias = Literal["pseudo", "marginal", "likelihood"]
 Optimiser: TypeAlias = Literal["adam", "adamw"]
 
 # The parts of a network that may be classes of the user, with the names of those that are built in.
-OWN_PARTS: dict[str, tuple[str, ...]] = {"conv": get_args(ConvName), "schedule": (), "head": get_args(HeadName)}
+OWN_PARTS: dict[str, tuple[str, ...]] = {
+    "conv": get_args(ConvName),
+    "schedule": get_args(ScheduleName),
+    "head": get_args(HeadName),
+}
 
 
 @dataclass(frozen=True)
@@ -56,10 +62,21 @@ class NetworkSpec(Spec):
     merge: bool = option(True, "Compute equal states of an H-tree once; dropout is then shared by them.")
     pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
     edge_features: bool = option(True, "Use the features of edges, where the data has any.")
-    schedule: str | None = option(None, "MODULE:NAME of your own schedule, instead of the model's.")
+    schedule: str | None = option(
+        None, "bags: states of nodes and bags together; or MODULE:NAME of your own. By default the model's."
+    )
     head: str | None = option(
         None, "node, graph, crf, labels, none, or MODULE:NAME of your own, instead of the task's."
     )
+
+    parts: str = option("graph+tree", "Bags: what layers read, of graph, tree and sweep; layers that differ by commas.")
+    bag_start: BagStart = option("sum", "Bags: start at zero, or at the mean or sum of their nodes.")
+    bag_features: bool = option(True, "Bags: start with their kind, their size and the edges inside them, too.")
+    bag_readout: bool = option(True, "Bags, labels of graphs: pool the bags as well as the nodes.")
+    rings: bool = option(True, "Bags: use the order of nodes on cycles.")
+    edge_states: bool = option(False, "Bags: edges have states that layers update.")
+    gated: bool = option(False, "Bags: the decays of sweeps depend on the states.")
+    head_layers: int = option(1, "Labels of graphs: hidden layers of the head.", ge=1)
 
     crf_learning: Learning = option("pseudo", "CRF: learn by pseudo-likelihood, or exactly: marginals or likelihood.")
     crf_exact_share: float = option(0.25, "CRF: share of the epochs, the last, that learn exactly.", gt=0, le=1)
@@ -89,7 +106,10 @@ class NetworkSpec(Spec):
     @property
     def words(self) -> tuple[str, ...]:
         """What the network is called: its model, where there are messages its convolution, and a CRF head."""
-        words = (self.model,) if self.model in ("mlp", "none") else (self.model, str(self.conv))
+        if self.schedule == "bags":
+            words: tuple[str, ...] = tuple(self.parts.split(","))
+        else:
+            words = (self.model,) if self.model in ("mlp", "none") else (self.model, str(self.conv))
         return (*words, "crf") if self.head == "crf" else words
 
     @property
@@ -108,6 +128,8 @@ class NetworkSpec(Spec):
         """Whether the network passes messages on H-trees."""
         if self.schedule is None:
             return self.model == "neural-tree"
+        if self.schedule == "bags":
+            return bool(self._bag_options().needs_tree)
         return bool(getattr(find_place(self.schedule), "needs_tree", True))
 
     def as_dict(self) -> dict[str, Any]:
@@ -123,6 +145,11 @@ class NetworkSpec(Spec):
     def build(self, task: Task, runs: int | None = None) -> Network:
         """The network for the features and answers of a task."""
         return self.build_for(task.features, task.edge_features, task.objective, runs)
+
+    def _bag_options(self) -> Any:
+        from neuraltrees.nn.schedule.bags.options import BagOptions
+
+        return BagOptions(self.parts, self.bag_start, self.bag_features, self.rings, self.edge_states, self.gated)
 
     def _crf(self) -> Any:
         from neuraltrees.nn import CRFHead
@@ -143,6 +170,7 @@ class NetworkSpec(Spec):
         from neuraltrees.nn import (
             GNN,
             MLP,
+            BagRounds,
             GraphHead,
             NeuralTree,
             NoRounds,
@@ -155,10 +183,15 @@ class NetworkSpec(Spec):
         if head == "crf":
             head = self._crf()
         if head is None and objective.level == "graph":
-            head = GraphHead.pooling(self.pool)
+            bags = self.schedule == "bags" and self.needs_tree and self.bag_readout
+            head = GraphHead.pooling(self.pool, bags, self.head_layers)
         conv: Any = self.conv if self.conv in get_args(ConvName) else find_place(self.conv)
         kinds: dict[str, type[Network]] = {"neural-tree": NeuralTree, "gnn": GNN, "mlp": MLP, "none": MLP}
-        schedule: Any = None if self.schedule is None else find_place(self.schedule)
+        schedule: Any = None
+        if self.schedule == "bags":
+            schedule = partial(BagRounds, options=self._bag_options())
+        elif self.schedule is not None:
+            schedule = find_place(self.schedule)
         if self.model == "none" and schedule is None:
             schedule = NoRounds
         messages = self.model not in ("mlp", "none")
@@ -202,6 +235,7 @@ class TrainingSpec(Spec):
     every_class: bool = option(True, "Refuse a split that leaves a label without a training item.")
     batches: int = option(16, "Steps per epoch: the number of batches that the graphs are divided among.", ge=1)
     divisions: int = option(1, "Ways to divide the graphs, one after another; several with batch norm.", ge=1)
+    shuffle: bool = option(False, "Draw the graphs of every batch anew in every epoch; with --schedule bags.")
     tf32: bool = option(False, "On a GPU, round what is multiplied to 10 bits: quicker for wide networks.")
     optimiser: Optimiser = option("adam", "Adam with L2 regularisation, or AdamW with decoupled weight decay.")
     warmup: int = option(0, "Epochs in which the learning rate rises linearly to its full size.", ge=0)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TypeAlias
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.modules.dropout import _DropoutNd
 
@@ -17,12 +18,13 @@ from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.training.arguments import check_arguments, check_on_epoch
 from neuraltrees.training.average import WeightAverage
-from neuraltrees.training.batches import GraphBatch, divide, make_batches
+from neuraltrees.training.batches import GraphBatch
 from neuraltrees.training.device import check_device, tf32_products
 from neuraltrees.training.executors import Executor, executor_for
 from neuraltrees.training.optimiser import RunOptimiser
 from neuraltrees.training.runs import Epoch, Fitted, Run, known_labels
 from neuraltrees.training.seeding import build_seeded, build_with
+from neuraltrees.training.source import Drawn, Planned, Source, Step
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.threads import computing_with, threads_for
 
@@ -70,13 +72,7 @@ class Trainer:
         self.executor = executor or executor_for(self.device, self.network.capturable and not own_dropout)
         if self.network.needs_tree:
             task = task.with_trees()
-        divisions = [divide(task, training.batches, number) for number in range(training.divisions)]
-        shares = [[self.executor.share(batch) for batch in division] for division in divisions]
         self.known = known_labels(self.task, runs) if self.network.reads_labels else None
-        self.divisions = [make_batches(task, self.network, share, self.known, learn=True) for share in shares]
-        self.batches = self.divisions[0]
-        largest = max(threads_for(self.network, batch.plan) for division in self.divisions for batch in division)
-        self.threads = largest if threads is None else count_threads(threads)
         seeds = torch.tensor([run.seed for run in runs], device=self.device)
         masks = self.network.set_dropout(seeds)
         assert masks is not None
@@ -87,11 +83,17 @@ class Trainer:
         splits = [torch.stack(part, 1).to(self.device) for part in zip(*map(_masks, runs), strict=True)]
         self.train_mask, self.val_mask, self.test_mask = (mask * labelled for mask in splits)
         self.train_weight = self.train_mask * weight.unsqueeze(1)
+        # A last row for what stands in a batch in place of an item.
+        self.train_mask, self.train_weight = (
+            F.pad(each, (0, 0, 0, 1)) for each in (self.train_mask, self.train_weight)
+        )
+        self.source = self._source(task)
+        largest = max(threads_for(self.network, batch.plan) for batch in self.source.largest)
+        self.threads = largest if threads is None else count_threads(threads)
         # Dropout of torch in parts of one's own draws from torch's generator, which is then seeded by the step.
         self.draws = own_dropout
         self.optimiser = RunOptimiser(self.network, training, self.device)
         self.average = None if training.average is None else WeightAverage(self.network, training.average)
-        self.weights, self.idle = self._weights()
         self.best = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
         self.observed: Tensor | None = None
         self.running_loss = torch.zeros(count, device=self.device)
@@ -102,6 +104,18 @@ class Trainer:
         self.best_test = torch.full((count,), torch.nan, device=self.device)
         self.curves = torch.full((3, training.epochs, count), torch.nan, device=self.device)
         self.seconds = 0.0
+
+    def _source(self, task: Task) -> Source:
+        if not self.training.shuffle:
+            return Planned(task, self.network, self.training, self.executor, self.known, self.train_weight)
+        train = (self.train_weight[:-1] > 0).any(1).cpu()
+        measured = ((self.val_mask + self.test_mask) > 0).any(1).cpu()
+        return Drawn(task, self.network, self.training, self.executor, train, measured, self.train_weight)
+
+    @property
+    def batches(self) -> Sequence[GraphBatch]:
+        """Batches that hold all items that are measured."""
+        return self.source.batches
 
     @property
     def epochs_done(self) -> int:
@@ -217,17 +231,11 @@ class Trainer:
     def run_epoch(self, done: int) -> None:
         """Runs epoch `done`, zero-based."""
         self.optimiser.set_rate(self.training.rate(done))
-        # It depends on the epoch alone, so that it is the same for any runs and after a break.
-        order = torch.randperm(len(self.batches), generator=torch.Generator().manual_seed(done))
-        division = done % len(self.divisions)
         with computing_with(self.threads), tf32_products(self.training.tf32 and self.device.type == "cuda"):
             self.network.train()
-            for number in order.tolist():
-                lessons = len(self.divisions[division][number].lessons)
-                lesson = self.network.head.turn(done, self.training.epochs, lessons) if lessons else 0
-                step = partial(self._step, division, number, lesson)
+            for step in self.source.steps(done):
                 with self._seeded() if self.draws else nullcontext():
-                    self.executor(("step", division, number, lesson), step)
+                    self.executor(step.name, partial(self._step, step))
             measured = (done + 1) % self.training.evaluate_every == 0 or done + 1 == self.training.epochs
             if measured:
                 self.evaluate()
@@ -242,21 +250,24 @@ class Trainer:
             torch.manual_seed(self.dropout_masks.seed_of(0, 0))
             yield
 
-    def _step(self, division: int, number: int, lesson: int = 0) -> None:
-        batch = self.divisions[division][number]
+    def _step(self, step: Step) -> None:
+        batch, weight, idle = step.batch(), step.weight, step.idle
+        if weight is None:
+            found = self.executor.total(self.train_weight[batch.items].sum(0))
+            weight, idle = torch.where(found > 0, found, 1), found == 0 if step.mixed else None
         self.optimiser.zero_grad()
         if batch.lessons:
-            losses = self.network.loss(batch.x, batch.lessons[lesson], batch.edges)
+            losses = self.network.loss(batch.x, batch.lessons[step.lesson], batch.edges)
             losses = losses * self.objective.weight(batch.y).to(losses.dtype).unsqueeze(1)
         else:
             losses = self.objective.loss(self._answers(batch), batch.y)
         losses = losses * self.train_mask[batch.items]
         # Runs share nothing, so the sum of their losses has the gradient of each; one without an item here gets zero.
-        torch.autograd.backward((losses.sum(0) / self.weights[division][number]).sum())
+        torch.autograd.backward((losses.sum(0) / weight).sum())
         for parameter in self.network.parameters():
             if parameter.grad is not None:
                 self.executor.total(parameter.grad)
-        self.optimiser.step(self.idle[division][number])
+        self.optimiser.step(idle)
         if self.average is not None:
             self.average.update(self.dropout_masks.step)
         self.dropout_masks.go_to(self.dropout_masks.step + 1)
@@ -268,7 +279,7 @@ class Trainer:
         with computing_with(self.threads):
             if self.observed is None:
                 # The metric decides the shape, which the captured work below must find ready.
-                seen = self._observed(self.batches[0])
+                seen = self._observed(self.source.batches[0])
                 self.observed = seen.new_zeros(self.task.num_items, *seen.shape[1:])
             self.executor("evaluate", self._evaluate)
 
@@ -277,7 +288,7 @@ class Trainer:
         assert self.observed is not None
         self.observed.zero_()
         with nullcontext() if self.average is None else self.average.in_use():
-            for batch in self.batches:
+            for batch in self.source.batches:
                 self.observed[batch.items] = self._observed(batch)
         self.executor.total(self.observed)
 
@@ -328,18 +339,6 @@ class Trainer:
         last = torch.full_like(self.best_epoch, done) if patience is None else self.best_epoch + patience
         broken = ~self.curves[0, :done].isfinite().cpu() & (number <= last.cpu())
         return torch.where(broken.any(0), broken.int().argmax(0) + 1, 0)
-
-    def _weights(self) -> tuple[list[list[Tensor]], list[list[Tensor | None]]]:
-        """For every batch the weight of the training items of every run, 1 where it has none; and the runs that have
-        none, or None where every run has some.
-        """
-        weights: list[list[Tensor]] = []
-        idle: list[list[Tensor | None]] = []
-        for division in self.divisions:
-            found = [self.executor.total(self.train_weight[batch.items].sum(0)) for batch in division]
-            weights.append([torch.where(each > 0, each, 1) for each in found])
-            idle.append([each == 0 if bool((each == 0).any()) else None for each in found])
-        return weights, idle
 
 
 def _masks(run: Run) -> tuple[Tensor, Tensor, Tensor]:

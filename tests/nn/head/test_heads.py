@@ -68,5 +68,5 @@ def test_bad_heads() -> None:
     for head, came in (("tree", "'tree'"), (Doubled(8, 2), "an instance of Doubled"), (3, "3")):
         with pytest.raises(nt.InputError, match=f"{expected} {came}"):
             nt.GNN(3, 8, 2, head=head)
-    with pytest.raises(nt.InputError, match="Expected pool out of sum, mean, max; got 'median'"):
+    with pytest.raises(nt.InputError, match="Expected pool out of sum, mean, max, attention; got 'median'"):
         GraphHead(3, 2, pool="median")  # type: ignore[arg-type]

@@ -13,33 +13,46 @@ from torch import Tensor, nn
 from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.nn.encoder.encoder import Encoder
+from neuraltrees.nn.ensemble.linear import RunLinear, product
+
+FEW = 1024  # rows of a table, up to which it is read by a product on a GPU
 
 
 @dataclass(frozen=True)
 class Categories:
     """Features that are integers: column k has the values 0 to sizes[k] - 1.
 
-    >>> Categories((28,)).width
-    1
+    Args:
+        sizes: how many values each column has.
+        numbers: how many columns of plain numbers follow, such as positional encodings.
+
+    >>> Categories((28,)).width, Categories((28,), numbers=20).width
+    (1, 21)
     """
 
     sizes: tuple[int, ...]
+    numbers: int = 0
 
-    def __init__(self, sizes: Iterable[int]) -> None:
+    def __init__(self, sizes: Iterable[int], numbers: int = 0) -> None:
         if not isinstance(sizes, Iterable) or isinstance(sizes, str):
             raise InputError(f"Expected a list of the number of values of every column; got {sizes!r}.")
         object.__setattr__(self, "sizes", tuple(check_at_least("sizes", size, 1) for size in sizes))
         if not self.sizes:
             raise InputError("Expected categories of at least one column; got none.")
+        object.__setattr__(self, "numbers", check_at_least("numbers", numbers, 0))
 
     @property
     def width(self) -> int:
         """Number of columns."""
-        return len(self.sizes)
+        return len(self.sizes) + self.numbers
+
+    def __repr__(self) -> str:
+        return f"Categories(sizes={self.sizes}{f', numbers={self.numbers}' if self.numbers else ''})"
 
 
 class CategoryEncoder(Encoder):
-    r""":math:`h_v = \sum_k E_k[x_{vk}]`, an embedding table per column.
+    r""":math:`h_v = \sum_k E_k[x_{vk}] + z_v W`, an embedding table per column of integers and a linear map of the
+    numbers z, if there are any.
 
     Args:
         categories: the number of values of every column.
@@ -60,22 +73,35 @@ class CategoryEncoder(Encoder):
         self.weight = nn.Parameter(torch.empty(*lead, sum(categories.sizes), width))
         self.register_buffer("first", sizes.cumsum(0) - sizes, persistent=False)
         self.register_buffer("sizes", sizes, persistent=False)
+        self.lin = RunLinear(categories.numbers, width, runs, bias=False) if categories.numbers else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         bound = 1 / math.sqrt(self.width)
         nn.init.uniform_(self.weight, -bound, bound)
+        if self.lin is not None:
+            self.lin.reset_parameters()
 
     def forward(self, x: Tensor, node_type: Tensor | None = None) -> Tensor:
         own_runs = x.dim() == 3 and x.shape[1] == self.runs
         if (x.dim() != 2 and not own_runs) or x.shape[-1] != self.categories.width or x.layout != torch.strided:
             more = "" if self.runs is None else f", or (n, {self.runs}, {self.categories.width})"
             raise InputError(
-                f"Expected integers of shape (n, {self.categories.width}){more}, a column for each of the categories; "
+                f"Expected features of shape (n, {self.categories.width}){more}, a column for each of the categories; "
                 f"got shape {tuple(x.shape)}."
             )
+        found = self._embedded(x[..., : len(self.categories.sizes)], own_runs)
+        if self.lin is not None:
+            found = found + self.lin(x[..., len(self.categories.sizes) :].to(self.weight.dtype))
+        return found
+
+    def _embedded(self, x: Tensor, own_runs: bool) -> Tensor:
         self._check_range(x)
         index = x.long() + self.first
+        if x.is_cuda and not own_runs and self.weight.shape[-2] <= FEW:
+            # A product: its gradient waits for nothing and is the same every time.
+            chosen = self.weight.new_zeros(len(x), self.weight.shape[-2]).scatter_(1, index, 1.0)
+            return product(chosen, self.weight)
         if self.runs is None:
             return F.embedding_bag(index, self.weight, mode="sum")
         if own_runs:

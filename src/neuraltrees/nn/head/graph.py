@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
+from neuraltrees.nn.ensemble.incidence import Incidence
 from neuraltrees.nn.ensemble.linear import RunLinear
 from neuraltrees.nn.head.head import Head, Places
 
-Pool: TypeAlias = Literal["sum", "mean", "max"]
+Pool: TypeAlias = Literal["sum", "mean", "max", "attention"]
 
 
 class GraphHead(Head):
@@ -23,9 +26,12 @@ class GraphHead(Head):
         in_channels: size of the states.
         out_channels: number of answers per graph.
         runs: number of independent runs.
-        pool: sum, mean or max over the nodes of a graph; a graph without nodes has zero.
+        pool: sum, mean or max over the nodes of a graph, or their mean by weights that are learned ("attention"); a
+            graph without nodes has zero.
+        bags: whether the bags of its H-tree are pooled as well, and stand beside the nodes.
+        hidden: how many hidden layers there are.
 
-    Shapes: :math:`(n, *, F) → (G, *, C)`
+    Shapes: :math:`(n, *, F)`, bags :math:`(B, *, F)` → :math:`(G, *, C)`
     """
 
     level = "graph"
@@ -36,25 +42,49 @@ class GraphHead(Head):
         out_channels: int | Mapping[str, int],
         runs: int | None = None,
         pool: Pool = "sum",
+        bags: bool = False,
+        hidden: int = 1,
     ) -> None:
         super().__init__(in_channels, out_channels, runs)
         if pool not in get_args(Pool):
             raise InputError(f"Expected pool out of {', '.join(get_args(Pool))}; got {pool!r}.")
         answers = sum(out_channels.values()) if isinstance(out_channels, Mapping) else out_channels
-        self.pool = pool
-        self.lin1 = RunLinear(in_channels, in_channels, runs)
+        self.pool, self.reads_bags = pool, bags
+        sources = 2 if bags else 1
+        attends = pool == "attention"
+        self.scores = nn.ModuleList(RunLinear(in_channels, 1, runs) for _ in range(sources if attends else 0))
+        self.lin1 = RunLinear(sources * in_channels, in_channels, runs)
+        more = range(check_at_least("hidden", hidden, 1) - 1)
+        self.more = nn.ModuleList(RunLinear(in_channels, in_channels, runs) for _ in more)
         self.lin2 = RunLinear(in_channels, answers, runs)
 
     @classmethod
-    def pooling(cls, pool: Pool) -> partial[GraphHead]:
+    def pooling(cls, pool: Pool, bags: bool = False, hidden: int = 1) -> partial[GraphHead]:
         """The head with this way of pooling, for `NeuralTree(head=GraphHead.pooling("mean"))`."""
-        return partial(cls, pool=pool)
+        return partial(cls, pool=pool, bags=bags, hidden=hidden)
 
-    def forward(self, h: Tensor, places: Places) -> Tensor:
-        return self.lin2(self.lin1(pooled(h, places, self.pool)).relu())  # type: ignore[no-any-return]
+    def forward(self, h: Tensor, places: Places, bags: Tensor | None = None) -> Tensor:
+        seen = [self._pooled(h, places, 0)]
+        if self.reads_bags:
+            if bags is None or places.bag_graph is None:
+                raise InputError("Expected states of bags for a head that pools them; got none. Set bags=False.")
+            seen.append(self._pooled(bags, replace(places, graph=places.bag_graph), 1))
+        z = self.lin1(torch.cat(seen, -1)).relu()
+        for lin in self.more:
+            z = lin(z).relu()
+        return self.lin2(z)  # type: ignore[no-any-return]
+
+    def _pooled(self, h: Tensor, places: Places, source: int) -> Tensor:
+        if not self.scores:
+            return pooled(h, places, self.pool)
+        score = self.scores[source](h)
+        highest = pooled(score.detach(), places, "max")
+        graph = _graph_of(h, places).clamp(max=places.num_graphs - 1)
+        weight = (score - highest[graph]).exp()
+        return pooled(h * weight, places, "sum") / pooled(weight, places, "sum").clamp(min=1e-12)
 
     def extra_repr(self) -> str:
-        return f"pool={self.pool!r}"
+        return f"pool={self.pool!r}, bags={self.reads_bags}"
 
 
 def pooled(h: Tensor, places: Places, pool: Pool) -> Tensor:
@@ -66,13 +96,17 @@ def pooled(h: Tensor, places: Places, pool: Pool) -> Tensor:
     >>> pooled(torch.tensor([[1.0], [3.0], [5.0]]), places, "mean").flatten().tolist()
     [2.0, 5.0]
     """
-    graph = h.new_zeros(h.shape[0], dtype=torch.int64) if places.graph is None else places.graph
-    zero = h.new_zeros(places.num_graphs, *h.shape[1:])
+    graph, rows = _graph_of(h, places), places.num_graphs + places.padded
+    zero = h.new_zeros(rows, *h.shape[1:])
     if pool == "max":
         index = graph.view(-1, *[1] * (h.dim() - 1)).expand_as(h)
-        return zero.scatter_reduce(0, index, h, "amax", include_self=False)
-    total = zero.index_add(0, graph, h)
+        return zero.scatter_reduce(0, index, h, "amax", include_self=False)[: places.num_graphs]
+    total = Incidence(graph, rows).sum(h)[: places.num_graphs]
     if pool == "sum":
         return total
-    count = h.new_zeros(places.num_graphs).index_add(0, graph, h.new_ones(h.shape[0]))
+    count = h.new_zeros(rows).index_add(0, graph, h.new_ones(h.shape[0]))[: places.num_graphs]
     return total / count.clamp(min=1).view(-1, *[1] * (h.dim() - 1))
+
+
+def _graph_of(h: Tensor, places: Places) -> Tensor:
+    return h.new_zeros(h.shape[0], dtype=torch.int64) if places.graph is None else places.graph

@@ -22,13 +22,17 @@ class Places:
         node_type: the type of every node, from 0; None where there is one type.
         graph: the graph of every node, from 0; None where there is one graph.
         num_graphs: number of graphs.
+        bag_graph: the graph of every bag, for heads that read bags.
+        padded: whether there are rows that belong to no graph; their graph is `num_graphs`.
 
-    Shapes: node_type and graph :math:`(n)`
+    Shapes: node_type and graph :math:`(n)`, bag_graph :math:`(B)`
     """
 
     node_type: Tensor | None = None
     graph: Tensor | None = None
     num_graphs: int = 1
+    bag_graph: Tensor | None = None
+    padded: bool = False
 
     @classmethod
     def of(cls, data: Data) -> Places:
@@ -46,11 +50,13 @@ class Head(nn.Module):
     - `reads_labels`: whether known labels change its answers. Then `plan` takes them, and so do `lessons` and `loss`,
       which say how it learns.
     - `reads_edges`: whether it is made with `edge_channels` and called with the features of edges.
+    - `reads_bags`: whether it is called with the states of bags beside those of nodes.
     """
 
     level: ClassVar[Level] = "node"
     reads_labels: ClassVar[bool] = False
     reads_edges: ClassVar[bool] = False
+    reads_bags: bool = False
 
     def __init__(self, in_channels: int, out_channels: int | Mapping[str, int], runs: int | None = None) -> None:
         super().__init__()

@@ -1,5 +1,6 @@
 """Schedules: which states are updated when, along which edges."""
 
+from neuraltrees.nn.schedule.bags import BagOptions, BagRounds
 from neuraltrees.nn.schedule.features import FeatureLayers
 from neuraltrees.nn.schedule.graph import GraphRounds
 from neuraltrees.nn.schedule.none import HiddenLayer, NoRounds
@@ -8,6 +9,8 @@ from neuraltrees.nn.schedule.schedule import Body, Schedule
 from neuraltrees.nn.schedule.tree import TreeRounds
 
 __all__ = [
+    "BagOptions",
+    "BagRounds",
     "Body",
     "FeatureLayers",
     "GraphRounds",

@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.sparse import SparseMap
+from neuraltrees.nn.ragged import Cut, Ragged
 from neuraltrees.nn.reset import reset_children
 
 
@@ -56,10 +57,14 @@ class Schedule(nn.Module):
     anything of the data: the graph, and with `needs_tree` its H-tree `data.htree` with levels, parents and bags.
 
     - `needs_tree`: whether the data must have an H-tree.
+    - `cuttable`: whether it has `columns` and `cut_plan`, so that batches can be drawn anew in every epoch.
+    - `has_bags`: whether it has `nodes_and_bags`, for heads that read the states of bags, too.
     - `width`: size of the states that `forward` returns.
     """
 
-    needs_tree: ClassVar[bool] = False
+    needs_tree: bool = False
+    cuttable: ClassVar[bool] = False
+    has_bags: bool = False
     width: int
 
     def __init__(self, body: Body) -> None:
@@ -72,6 +77,18 @@ class Schedule(nn.Module):
         A tensor, or a dataclass, tuple, list or dict of tensors and of objects with a method `to`, so that it can be
         moved to another device.
         """
+        raise NotImplementedError
+
+    def columns(self, data: Data) -> Ragged:
+        """All that plans are made of, graph by graph; see `cut_plan`."""
+        raise NotImplementedError
+
+    def cut_plan(self, cut: Cut) -> Any:
+        """The plan of some of the graphs that `columns` saw, maybe with padding."""
+        raise NotImplementedError
+
+    def nodes_and_bags(self, x: Tensor | SparseMap, plan: Any, edges: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """What `forward` returns, and the same of bags. Shapes: → :math:`(n, *, width)` and :math:`(B, *, width)`"""
         raise NotImplementedError
 
     def trace(self, edge_index: Tensor, kappa: Tensor | None, edge_type: Tensor | None, num_nodes: int) -> Any:

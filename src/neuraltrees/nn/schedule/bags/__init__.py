@@ -1,0 +1,6 @@
+"""Rounds on the graph, on the bags of its H-tree, or on both side by side."""
+
+from neuraltrees.nn.schedule.bags.options import BagOptions
+from neuraltrees.nn.schedule.bags.schedule import BagRounds
+
+__all__ = ["BagOptions", "BagRounds"]

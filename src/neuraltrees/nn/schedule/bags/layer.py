@@ -1,0 +1,148 @@
+"""One layer on nodes, edges and bags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from neuraltrees.nn.ensemble.dropout import Dropout
+from neuraltrees.nn.ensemble.linear import RunLinear
+from neuraltrees.nn.ensemble.norm import RunBatchNorm, RunLayerNorm
+from neuraltrees.nn.schedule.bags.options import BagOptions
+from neuraltrees.nn.schedule.bags.structure import BagParts, BagPlan
+from neuraltrees.nn.schedule.schedule import Body
+
+
+class Update(nn.Module):
+    r""":math:`h + \mathrm{drop}(\mathrm{relu}(N_2(W_2\, \mathrm{relu}(N_1(\sum_i a_i W_{1i} + b_1)) + b_2)))`, with
+    batch norm or layer norm.
+
+    Args:
+        body: sizes, dropout and normalisation.
+        inputs: how many tensors :math:`a_i` the new state depends on, its own first.
+
+    Shapes: h :math:`(N, *, H)`, weight :math:`(N)` → :math:`(N, *, H)`
+    """
+
+    def __init__(self, body: Body, inputs: int) -> None:
+        super().__init__()
+        size, runs = body.hidden_channels, body.runs
+        norm = RunLayerNorm if body.layer_norm else RunBatchNorm
+        # One matrix for all inputs: their products are one product of the inputs side by side.
+        self.lin1, self.norm1 = RunLinear(inputs * size, size, runs), norm(size, runs)
+        self.lin2, self.norm2 = RunLinear(size, size, runs), norm(size, runs)
+        self.drop = Dropout(body.dropout)
+
+    def forward(self, h: Tensor, inputs: Sequence[Tensor], weight: Tensor | None) -> Tensor:
+        z = self.norm1(self.lin1(torch.cat([*inputs], -1)), weight).relu()
+        new: Tensor = h + self.drop(self.norm2(self.lin2(z), weight).relu())
+        # Padding stays zero: its rows meet each other alone, but would grow from layer to layer without bound.
+        return new if weight is None else new * weight.view(-1, *[1] * (new.dim() - 1))
+
+
+class GraphMessages(nn.Module):
+    r""":math:`(1 + ε) h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv} W_e + b_e)`, the sum of GINE.
+
+    Shapes: h :math:`(n, *, H)`, edges :math:`(m, *, D)` → :math:`(n, *, H)`
+    """
+
+    def __init__(self, body: Body) -> None:
+        super().__init__()
+        size, runs, channels = body.hidden_channels, body.runs, body.edge_channels
+        self.lin_edge = None if channels is None else RunLinear(channels, size, runs)
+        self.eps = nn.Parameter(torch.zeros(() if runs is None else (runs, 1)))
+
+    def forward(self, h: Tensor, plan: BagPlan, edges: Tensor | None) -> Tensor:
+        sent = plan.source.take(h)
+        if self.lin_edge is not None and edges is not None:
+            sent = sent + self.lin_edge(edges)
+        return (1 + self.eps) * h + plan.target.sum(sent.relu())
+
+
+class BagMessages(nn.Module):
+    r"""What a bag receives: :math:`\sum_{v ∈ B} \mathrm{relu}(h_v W + r_{vB})` of its nodes and
+    :math:`\sum_{B' ∼ B} \mathrm{relu}(b_{B'} V)` of the bags next to it in the tree.
+
+    On a cycle, :math:`r_{vB}` is a linear function of the sum of the states of the two nodes beside v and of the
+    features of the two edges to them; so it depends neither on where a cycle begins nor on its direction.
+
+    Shapes: h :math:`(n, *, H)`, b :math:`(B, *, H)`, edges :math:`(m, *, D)` → twice :math:`(B, *, H)`
+    """
+
+    def __init__(self, body: Body, rings: bool) -> None:
+        super().__init__()
+        size, runs, channels = body.hidden_channels, body.runs, body.edge_channels
+        self.of_node, self.of_bag = RunLinear(size, size, runs), RunLinear(size, size, runs)
+        self.of_ring = RunLinear(size, size, runs, bias=False) if rings else None
+        self.of_edge = RunLinear(channels, size, runs) if rings and channels is not None else None
+
+    def forward(self, h: Tensor, b: Tensor, bags: BagParts, edges: Tensor | None) -> tuple[Tensor, Tensor]:
+        from_nodes = self.of_node(h)
+        received = bags.member_bag.sum(bags.member_node.take(from_nodes.relu()))
+        if self.of_ring is not None:
+            received = received + self._of_rings(h, from_nodes, bags, edges)
+        return received, bags.link_target.sum(bags.link_source.take(self.of_bag(b).relu()))
+
+    def _of_rings(self, h: Tensor, from_nodes: Tensor, bags: BagParts, edges: Tensor | None) -> Tensor:
+        """What the order on cycles adds to the sum without it."""
+        assert self.of_ring is not None
+        here = bags.ring_node.take(from_nodes)
+        to_next = bags.ring_node.take(self.of_ring.multiply(h))
+        step = torch.zeros_like(to_next)
+        if self.of_edge is not None and edges is not None:
+            real = bags.ring_real.view(-1, *[1] * (to_next.dim() - 1))
+            step = bags.ring_edge.take(self.of_edge(edges)) * real
+        # v hears of the node after it and of the edge to it; so does that node of v.
+        beside = bags.ring_next.take(to_next) + step + bags.ring_next.sum(to_next + step)
+        return bags.ring_bag.sum((here + beside).relu() - here.relu())
+
+
+class BagLayer(nn.Module):
+    r"""Bags, then nodes, then edges get new states from what they receive.
+
+    .. math::
+        b_B &← b_B + \mathrm{MLP}\big[b_B ‖ \sum_{v ∈ B} ... ‖ \sum_{B' ∼ B} ... ‖ \mathrm{sweep}_B\big] \\
+        h_v &← h_v + \mathrm{MLP}\big[(1 + ε) h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv}) ‖ \sum_{B ∋ v} b_B\big] \\
+        e_{uv} &← e_{uv} + \mathrm{MLP}\big[e_{uv} ‖ h_u + h_v ‖ \sum_{B ∋ u, v} b_B\big]
+
+    Args:
+        body: sizes, dropout and normalisation.
+        parts: which of "graph", "tree" and "sweep" it has.
+        options: see `BagOptions`.
+    """
+
+    def __init__(self, body: Body, parts: Sequence[str], options: BagOptions) -> None:
+        super().__init__()
+        on_graph, on_tree = "graph" in parts, "tree" in parts or "sweep" in parts
+        self.graph = GraphMessages(body) if on_graph else None
+        self.tree = BagMessages(body, options.rings) if on_tree else None
+        self.sweep = _sweep(body, options) if "sweep" in parts else None
+        self.bags = Update(body, 3 + ("sweep" in parts)) if on_tree else None
+        self.nodes = Update(body, 1 + on_tree)
+        self.edges = Update(body, 2 + on_tree) if options.edge_states else None
+
+    def forward(
+        self, h: Tensor, b: Tensor | None, edges: Tensor | None, plan: BagPlan
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The states of nodes, bags and edges after the layer."""
+        about = [h if self.graph is None else self.graph(h, plan, edges)]
+        if self.tree is not None and self.bags is not None:
+            assert b is not None and plan.bags is not None
+            heard = [b, *self.tree(h, b, plan.bags, edges)]
+            if self.sweep is not None:
+                heard.append(self.sweep(b, plan.bags))
+            b = self.bags(b, heard, plan.bag_weight)
+            about.append(plan.bags.member_node.sum(plan.bags.member_bag.take(b)))
+        h = self.nodes(h, about, plan.node_weight)
+        if self.edges is not None and edges is not None:
+            around = [edges, plan.source.take(h) + plan.target.take(h)]
+            if self.tree is not None and b is not None and plan.bags is not None:
+                around.append(plan.bags.inside_edge.sum(plan.bags.inside_bag.take(b)))
+            edges = self.edges(edges, around, plan.edge_weight)
+        return h, b, edges
+
+
+def _sweep(body: Body, options: BagOptions) -> nn.Module:
+    raise NotImplementedError

@@ -1,0 +1,114 @@
+"""Rounds on the graph, on the bags of its H-tree, or on both side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from neuraltrees.errors import InputError
+from neuraltrees.movable import moved
+from neuraltrees.nn.encoder import Categories, CategoryEncoder
+from neuraltrees.nn.ensemble.linear import RunLinear
+from neuraltrees.nn.ensemble.sparse import SparseMap
+from neuraltrees.nn.ragged import Cut, Ragged
+from neuraltrees.nn.schedule.bags.layer import BagLayer
+from neuraltrees.nn.schedule.bags.options import BagOptions
+from neuraltrees.nn.schedule.bags.structure import KINDS, MOST, BagParts, BagPlan, columns_of
+from neuraltrees.nn.schedule.schedule import Body, Schedule
+
+
+class BagRounds(Schedule):
+    """States on graph nodes and on the bags of an H-tree, updated in turn.
+
+    The leaves of a graph node share one state, in every round and not only after the last: so a node hears at once of
+    all bags that hold it. With `parts` of "graph" alone, this is GINE with residual rounds; with "tree" alone, no
+    message passes along an edge of the graph; with "graph+tree", both side by side.
+
+    Args:
+        body: see `Body`; the convolution plays no part.
+        options: see `BagOptions`.
+    """
+
+    cuttable = True
+
+    def __init__(self, body: Body, options: BagOptions | None = None) -> None:
+        super().__init__(body)
+        self.options = options = BagOptions() if options is None else options
+        self.needs_tree = self.has_bags = options.needs_tree
+        size, runs = body.hidden_channels, body.runs
+        self.edge_start = None
+        if options.edge_states:
+            if body.edge_channels is not None:
+                self.edge_start = RunLinear(body.edge_channels, size, runs)
+            body = replace(body, edge_channels=size)
+        channels = body.edge_channels
+        self.start = RunLinear(body.in_channels, size, runs)
+        layers = options.layers(body.num_layers)
+        self.layers = nn.ModuleList(BagLayer(body, parts, options) for parts in layers)
+        self.finish = None if body.out_channels == size else RunLinear(size, body.out_channels, runs)
+        self.about = self.inside = None
+        if options.needs_tree and options.features:
+            self.about = CategoryEncoder(Categories((KINDS, MOST + 1)), size, runs)
+            self.inside = None if channels is None else RunLinear(channels, size, runs, bias=False)
+
+    @classmethod
+    def having(cls, **options: object) -> partial[BagRounds]:
+        """The schedule with these options, for `NeuralTree(schedule=BagRounds.having(parts="tree"))`."""
+        return partial(cls, options=BagOptions(**options))  # type: ignore[arg-type]
+
+    def columns(self, data: Data) -> Ragged:
+        return columns_of(data, self.options.needs_tree)
+
+    def cut_plan(self, cut: Cut) -> BagPlan:
+        return BagPlan.of(cut, self.start.weight.dtype)
+
+    def plan(self, data: Data) -> BagPlan:
+        return moved(self.cut_plan(self.columns(data).whole()), self.start.weight.device)
+
+    def forward(self, x: Tensor | SparseMap, plan: BagPlan, edges: Tensor | None = None) -> Tensor:
+        h, _ = self._rounds(x, plan, edges)
+        return h
+
+    def nodes_and_bags(
+        self, x: Tensor | SparseMap, plan: BagPlan, edges: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        h, b = self._rounds(x, plan, edges)
+        assert b is not None
+        return h, b
+
+    def _rounds(self, x: Tensor | SparseMap, plan: BagPlan, edges: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """The states of graph nodes and of bags after the last round; None for the latter where there are none."""
+        if self.body.edge_channels is not None and edges is None:
+            raise InputError("Expected edge_attr, since the network was made with edge_channels; got none.")
+        h = self.start.shift(self.start.multiply(x))
+        if self.edge_start is not None:
+            edges = self.edge_start(edges)
+        elif self.options.edge_states:
+            edges = h.new_zeros(len(plan.source.index), *h.shape[1:])
+        b = None if plan.bags is None else self._first_bags(h, plan.bags, edges)
+        for layer in self.layers:
+            h, b, edges = cast(BagLayer, layer)(h, b, edges, plan)
+        if self.finish is None:
+            return h, b
+        return self.finish(h), None if b is None else self.finish(b)
+
+    def _first_bags(self, h: Tensor, bags: BagParts, edges: Tensor | None) -> Tensor:
+        b = h.new_zeros(len(bags.kind), *h.shape[1:])
+        if self.options.start != "zero":
+            b = bags.member_bag.sum(bags.member_node.take(h))
+            if self.options.start == "mean":
+                ones = torch.ones(len(bags.member_bag.index), 1, dtype=h.dtype, device=h.device)
+                b = b / bags.member_bag.sum(ones).clamp(min=1).view(-1, *[1] * (h.dim() - 1))
+        if self.about is not None:
+            b = b + self.about(torch.stack([bags.kind, bags.size], 1))
+        if self.inside is not None and edges is not None:
+            b = b + bags.inside_bag.sum(bags.inside_edge.take(self.inside.multiply(edges)))
+        return b
+
+    def activation(self, h: Tensor) -> Tensor:
+        return h

@@ -1,0 +1,248 @@
+"""The nodes, edges and bags of graphs and how they belong together, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from neuraltrees.errors import InputError
+from neuraltrees.htree import HTree
+from neuraltrees.nn.ensemble.incidence import Incidence
+from neuraltrees.nn.ragged import Column, Cut, Ragged, grouped
+from neuraltrees.nn.schedule.tree import htree_of
+
+KINDS = 6  # of bags: see `BagKind`
+CYCLE = 3
+MOST = 32  # nodes of a bag; larger ones are told apart by the sums over their members alone
+
+
+@dataclass(frozen=True, eq=False)
+class BagParts:
+    """What a layer needs to know of the bags of an H-tree.
+
+    Args:
+        kind, size: of every bag; see `BagKind`.
+        member_node, member_bag: for every leaf its graph node and the bag above it.
+        inside_edge, inside_bag: for every bag the graph edges between two of its nodes.
+        link_source, link_target: both directions of the tree edges between bags.
+        ring_node, ring_bag, ring_edge, ring_real: for every node of a cycle the bag and the edge to the next node, if
+            the graph has it (`ring_real`).
+        ring_next: where the next node of the cycle is among these.
+
+    Shapes: kind and size :math:`(B)`, ring_real :math:`(Q)`
+    """
+
+    kind: Tensor
+    size: Tensor
+    member_node: Incidence
+    member_bag: Incidence
+    inside_edge: Incidence
+    inside_bag: Incidence
+    link_source: Incidence
+    link_target: Incidence
+    ring_node: Incidence
+    ring_bag: Incidence
+    ring_edge: Incidence
+    ring_next: Incidence
+    ring_real: Tensor
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BagPlan:
+    """The plan of `BagRounds`.
+
+    Args:
+        source, target: of every edge of the graph.
+        bags: None where the rounds read the graph alone.
+        node_weight, bag_weight, edge_weight: zero for rows that are padding; None where there is none.
+        bag_graph: the graph of every bag; None where there are no bags.
+
+    Shapes: node_weight :math:`(n)`, bag_weight and bag_graph :math:`(B)`, edge_weight :math:`(m)`
+    """
+
+    source: Incidence
+    target: Incidence
+    bags: BagParts | None
+    node_weight: Tensor | None
+    bag_weight: Tensor | None
+    edge_weight: Tensor | None
+    bag_graph: Tensor | None
+
+    @property
+    def states(self) -> tuple[int, ...]:
+        """How many states there are at most."""
+        return (self.source.rows + (0 if self.bags is None else len(self.bags.kind)),)
+
+    def __repr__(self) -> str:
+        return f"BagPlan(nodes={self.source.rows}, bags={self.states[0] - self.source.rows})"
+
+    @classmethod
+    def of(cls, cut: Cut, dtype: torch.dtype) -> BagPlan:
+        """The plan of some graphs."""
+
+        def into(name: str, space: str) -> Incidence:
+            return Incidence(cut[name], cut.rows[space])
+
+        bags = None
+        if "kind" in cut.columns:
+            bags = BagParts(
+                cut["kind"],
+                cut["size"],
+                into("member_node", "nodes"),
+                into("member_bag", "bags"),
+                into("inside_edge", "edges"),
+                into("inside_bag", "bags"),
+                into("link_source", "bags"),
+                into("link_target", "bags"),
+                into("ring_node", "nodes"),
+                into("ring_bag", "bags"),
+                into("ring_edge", "edges"),
+                into("ring_next", "rings"),
+                cut["ring_real"].to(dtype),
+            )
+        return cls(
+            into("source", "nodes"),
+            into("target", "nodes"),
+            bags,
+            cut.weight("nodes", dtype),
+            None if bags is None else cut.weight("bags", dtype),
+            cut.weight("edges", dtype),
+            None if bags is None else cut.graph["bags"],
+        )
+
+
+def columns_of(data: Data, trees: bool) -> Ragged:
+    """The columns of a batch of graphs.
+
+    Args:
+        data: a graph or a batch, with H-trees if `trees`.
+        trees: whether bags are wanted.
+    """
+    data = data.clone().cpu() if data.edge_index.is_cuda else data
+    count = int(getattr(data, "num_graphs", None) or 1)
+    batch = data.get("batch")
+    graph = torch.zeros(int(data.num_nodes), dtype=torch.int64) if batch is None else batch
+    _, nodes = grouped({}, graph, count)
+    source, target = data.edge_index
+    of_edge = graph[target]
+    if not bool((of_edge.diff() >= 0).all()):
+        raise InputError("Expected the edges of a batch graph by graph; got them mixed. Use Batch.from_data_list.")
+    _, edges = grouped({}, of_edge, count)
+    ragged = Ragged(
+        {"nodes": nodes, "edges": edges},
+        {
+            "source": Column(source - nodes[of_edge], "edges", "nodes"),
+            "target": Column(target - nodes[of_edge], "edges", "nodes"),
+        },
+    )
+    return ragged if not trees else _with_bags(ragged, htree_of(data), graph, source, target)
+
+
+def _with_bags(ragged: Ragged, tree: HTree, graph: Tensor, source: Tensor, target: Tensor) -> Ragged:
+    nodes, edges, count = ragged.ptr["nodes"], ragged.ptr["edges"], ragged.num_graphs
+    kappa, parent = tree.kappa.cpu(), tree.parent.cpu()
+    is_bag = kappa < 0
+    number = is_bag.long().cumsum(0) - 1
+    size, first = tree.bag_ptr.diff().cpu(), tree.bag_nodes.cpu()[tree.bag_ptr[:-1].cpu()]
+    of_bag = graph[first[is_bag]]
+    kinds = _kinds(tree)[is_bag]
+    _check_order(of_bag)
+    _, bags = grouped({}, of_bag, count)
+
+    leaf = ((kappa >= 0) & (parent >= 0)).nonzero().flatten()
+    member_node, member_bag = kappa[leaf], number[parent[leaf]]
+    by_bag = member_bag.argsort(stable=True)  # leaves of a bag stand in its own order
+    member_node, member_bag = member_node[by_bag], member_bag[by_bag]
+    of_member = graph[member_node]
+    _, members = grouped({}, of_member, count)
+
+    ends = tree.edge_index.cpu()
+    ends = number[ends[:, is_bag[ends[0]] & is_bag[ends[1]]]]
+    ends = ends[:, ends[1].argsort(stable=True)]
+    of_link = of_bag[ends[1]]
+    _, links = grouped({}, of_link, count)
+
+    inside_edge, inside_bag = _edges_inside(member_node, member_bag, source, target, len(graph))
+    of_inside = of_bag[inside_bag]
+    _, inside = grouped({}, of_inside, count)
+
+    on_ring = kinds[member_bag] == CYCLE
+    ring_node, ring_bag = member_node[on_ring], member_bag[on_ring]
+    of_ring = graph[ring_node]
+    _, rings = grouped({}, of_ring, count)
+    follows = _next_in_group(ring_bag)
+    ring_edge, real = _edge_between(ring_node, ring_node[follows], source, target, len(graph))
+    return ragged.with_columns(
+        {
+            "kind": Column(kinds, "bags"),
+            "size": Column(size[is_bag].clamp(max=MOST), "bags"),
+            "member_node": Column(member_node - nodes[of_member], "members", "nodes"),
+            "member_bag": Column(member_bag - bags[of_member], "members", "bags"),
+            "link_source": Column(ends[0] - bags[of_link], "links", "bags"),
+            "link_target": Column(ends[1] - bags[of_link], "links", "bags"),
+            "inside_edge": Column(inside_edge - edges[of_inside], "inside", "edges"),
+            "inside_bag": Column(inside_bag - bags[of_inside], "inside", "bags"),
+            "ring_node": Column(ring_node - nodes[of_ring], "rings", "nodes"),
+            "ring_bag": Column(ring_bag - bags[of_ring], "rings", "bags"),
+            "ring_next": Column(follows - rings[of_ring], "rings", "rings"),
+            "ring_edge": Column(torch.where(real, ring_edge - edges[of_ring], 0), "rings", "edges"),
+            "ring_real": Column(real.float(), "rings"),
+        },
+        {"bags": bags, "members": members, "links": links, "inside": inside, "rings": rings},
+    )
+
+
+def _kinds(tree: HTree) -> Tensor:
+    kind: Tensor | None = getattr(tree, "kind", None)
+    return torch.zeros_like(tree.level.cpu()) if kind is None else kind.cpu()
+
+
+def _check_order(graph: Tensor) -> None:
+    assert bool((graph.diff() >= 0).all()), "tree nodes stand graph by graph"
+
+
+def _next_in_group(group: Tensor) -> Tensor:
+    """The next row of the same group, and after its last row the first; rows of a group stand together.
+
+    >>> _next_in_group(torch.tensor([4, 4, 4, 7, 7])).tolist()
+    [1, 2, 0, 4, 3]
+    """
+    _, number, size = torch.unique_consecutive(group, return_inverse=True, return_counts=True)
+    first = (size.cumsum(0) - size)[number]
+    following: Tensor = first + (torch.arange(len(group)) - first + 1) % size[number]
+    return following
+
+
+def _edge_between(a: Tensor, b: Tensor, source: Tensor, target: Tensor, nodes: int) -> tuple[Tensor, Tensor]:
+    """The number of an edge from a to b, and whether there is one.
+
+    Shapes: all :math:`(Q)`
+    """
+    if not len(source):
+        return torch.zeros_like(a), torch.zeros_like(a, dtype=torch.bool)
+    codes, order = (target * nodes + source).sort(stable=True)
+    wanted = b * nodes + a
+    at = torch.searchsorted(codes, wanted).clamp(max=len(codes) - 1)
+    return order[at], codes[at] == wanted
+
+
+def _edges_inside(
+    member_node: Tensor, member_bag: Tensor, source: Tensor, target: Tensor, nodes: int
+) -> tuple[Tensor, Tensor]:
+    """For every bag the edges between two of its nodes, bag by bag: the edge and the bag of each."""
+    by_node = member_node.argsort(stable=True)
+    count = member_node.bincount(minlength=nodes)
+    first = count.cumsum(0) - count
+    fewer = torch.where(count[source] <= count[target], source, target)  # the end that lies in fewer bags
+    edge = torch.arange(len(source)).repeat_interleave(count[fewer])
+    start = count[fewer].cumsum(0) - count[fewer]
+    place = first[fewer[edge]] + torch.arange(len(edge)) - start[edge]
+    bag = member_bag[by_node][place]
+    other = (source + target)[edge] - fewer[edge]
+    held = torch.isin(bag * nodes + other, member_bag * nodes + member_node)
+    edge, bag = edge[held], bag[held]
+    order = bag.argsort(stable=True)
+    return edge[order], bag[order]
