@@ -1,4 +1,4 @@
-"""Networks: convolutions, encoders, schedules and heads; the neural tree and its baselines, GNN and MLP."""
+"""Networks: convolutions, encoders, schedules, sweeps and heads; the neural tree and its baselines, GNN and MLP."""
 
 from neuraltrees.nn.conv import Convolution, ConvOptions, GATConv, GCNConv, GINConv, SAGEConv
 from neuraltrees.nn.encoder import Categories, Encoder
@@ -8,6 +8,7 @@ from neuraltrees.nn.models import GNN, MLP, NeuralTree
 from neuraltrees.nn.network import Network
 from neuraltrees.nn.plan import Plan
 from neuraltrees.nn.schedule import Body, FeatureLayers, GraphRounds, HiddenLayer, NoRounds, Schedule, TreeRounds
+from neuraltrees.nn.sweep import SweepLayer, SweepPlan
 
 __all__ = [
     "GNN",
@@ -38,5 +39,7 @@ __all__ = [
     "SAGEConv",
     "Schedule",
     "Strengths",
+    "SweepLayer",
+    "SweepPlan",
     "TreeRounds",
 ]
