@@ -80,5 +80,6 @@ auto run(Work&& work, double seconds = std::numeric_limits<double>::infinity(), 
 }
 
 void bind_inference(nb::module_& m);
+void bind_sweeps(nb::module_& m);
 
 }  // namespace bindings

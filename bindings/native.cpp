@@ -227,11 +227,14 @@ void bind_htrees(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_native, m) {
-    m.doc() = "The compute core of neuraltrees: graphs, tree decompositions, sampling and H-trees on flat arrays.";
+    m.doc() =
+        "The compute core of neuraltrees: graphs, tree decompositions, sampling, H-trees, inference and sweeps on flat "
+        "arrays.";
     translate_errors();
     bind_graphs(m);
     bind_files(m);
     bind_decompositions(m);
     bind_htrees(m);
     bind_inference(m);
+    bind_sweeps(m);
 }

@@ -4,16 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-// The loops below are compiled for several generations of processors, and the machine chooses among them when it loads
-// the library; not under AddressSanitizer, which is not ready yet at that time.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define NEURALTREES_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#define NEURALTREES_INLINE __attribute__((always_inline)) inline
-#else
-#define NEURALTREES_CLONES
-#define NEURALTREES_INLINE inline
-#endif
+#include "neuraltrees/clones.hpp"
 
 namespace neuraltrees {
 namespace {

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -85,3 +86,32 @@ class JunctionSteps:
         marginals: bool,
         progress: Callable[[int], object] | None,
     ) -> tuple[Float64, JunctionRuns]: ...
+
+Float = TypeVar("Float", np.float32, np.float64)
+
+def root_at_centres(ptr: Int64, adj: Int32) -> tuple[Int64, Int64, Int64, int, int]: ...
+def root_as_given(parent: Int64) -> tuple[Int64, Int64, Int64, int, int]: ...
+def sweep(
+    parent: Int64,
+    order: Int64 | None,
+    tree_ptr: Int64,
+    values: npt.NDArray[Float],
+    factors: npt.NDArray[Float],
+    per_node: bool,
+    sums: npt.NDArray[Float],
+    out: npt.NDArray[Float],
+    threads: int,
+) -> None: ...
+def sweep_gradients(
+    parent: Int64,
+    order: Int64 | None,
+    tree_ptr: Int64,
+    grad: npt.NDArray[Float],
+    factors: npt.NDArray[Float],
+    per_node: bool,
+    sums: npt.NDArray[Float],
+    out: npt.NDArray[Float],
+    grad_values: npt.NDArray[Float],
+    grad_factors: npt.NDArray[Float],
+    threads: int,
+) -> None: ...

@@ -1,4 +1,4 @@
-"""Networks: convolutions, encoders, schedules and heads; the neural tree and its baselines, GNN and MLP."""
+"""Networks: convolutions, encoders, schedules, sweeps and heads; the neural tree and its baselines, GNN and MLP."""
 
 from neuraltrees.nn.conv import Convolution, ConvOptions, GATConv, GCNConv, GINConv, SAGEConv
 from neuraltrees.nn.encoder import Categories, Encoder
@@ -18,6 +18,7 @@ from neuraltrees.nn.schedule import (
     Schedule,
     TreeRounds,
 )
+from neuraltrees.nn.sweep import SweepLayer, SweepPlan
 
 __all__ = [
     "GNN",
@@ -50,5 +51,7 @@ __all__ = [
     "SAGEConv",
     "Schedule",
     "Strengths",
+    "SweepLayer",
+    "SweepPlan",
     "TreeRounds",
 ]

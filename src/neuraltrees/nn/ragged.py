@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -37,16 +37,20 @@ class Cut:
         columns: values by name.
         graph: for every space the graph of every row, counted within the cut; for padding the number of graphs.
         rows: for every space the number of rows, padding included.
+        ptr: for every space where the rows of each graph begin, and where the last ends.
         num_graphs: how many graphs there are.
+        limits: see `Ragged`.
         padded: whether the last rows of every space may be padding.
 
-    Shapes: columns :math:`(rows, ...)`, graph :math:`(rows)`
+    Shapes: columns :math:`(rows, ...)`, graph :math:`(rows)`, ptr :math:`(B + 1)`
     """
 
     columns: Mapping[str, Tensor]
     graph: Mapping[str, Tensor]
     rows: Mapping[str, int]
+    ptr: Mapping[str, Tensor]
     num_graphs: int
+    limits: Mapping[str, int]
     padded: bool = False
 
     def __getitem__(self, name: str) -> Tensor:
@@ -68,6 +72,7 @@ class Ragged:
     Args:
         ptr: for every space where the rows of each graph begin, and at last the number of rows.
         columns: by name.
+        limits: numbers that no graph exceeds, by name, such as the depth of its tree.
 
     Shapes: ptr :math:`(G + 1)`
 
@@ -79,6 +84,7 @@ class Ragged:
 
     ptr: Mapping[str, Tensor]
     columns: Mapping[str, Column]
+    limits: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def num_graphs(self) -> int:
@@ -88,9 +94,14 @@ class Ragged:
         """The same on a device."""
         return moved_fields(self, torch.device(device))
 
-    def with_columns(self, columns: Mapping[str, Column], ptr: Mapping[str, Tensor] | None = None) -> Ragged:
-        """The same with more columns, and more spaces."""
-        return Ragged({**self.ptr, **(ptr or {})}, {**self.columns, **columns})
+    def with_columns(
+        self,
+        columns: Mapping[str, Column],
+        ptr: Mapping[str, Tensor] | None = None,
+        limits: Mapping[str, int] | None = None,
+    ) -> Ragged:
+        """The same with more columns, spaces and limits."""
+        return Ragged({**self.ptr, **(ptr or {})}, {**self.columns, **columns}, {**self.limits, **(limits or {})})
 
     def sizes(self) -> dict[str, Tensor]:
         """How many rows every graph has in every space. Shapes: → :math:`(G)`"""
@@ -112,7 +123,7 @@ class Ragged:
 
         Shapes: graphs :math:`(B)`
         """
-        first, start, graph, found = {}, {}, {}, {}
+        first, start, graph, found, bounds = {}, {}, {}, {}, {}
         for space, ptr in self.ptr.items():
             if room is not None:  # a last graph without rows
                 ptr = torch.cat([ptr, ptr[-1:]])
@@ -120,6 +131,7 @@ class Ragged:
             size = ptr[graphs + 1] - first[space]
             end = size.cumsum(0)
             start[space] = end - size
+            bounds[space] = torch.cat([end.new_zeros(1), end])
             rows = int(end[-1]) if room is None and len(end) else 0 if room is None else room[space]
             row = torch.arange(rows, device=ptr.device)
             graph[space] = torch.searchsorted(end, row, right=True)
@@ -128,7 +140,7 @@ class Ragged:
             found[space] = place if room is None else torch.where(graph[space] < len(graphs), place, 0)
         taken = {name: self._taken(column, found, start, graph, room) for name, column in self.columns.items()}
         rows_of = {space: len(each) for space, each in graph.items()}
-        return Cut(taken, graph, rows_of, len(graphs), room is not None)
+        return Cut(taken, graph, rows_of, bounds, len(graphs), self.limits, room is not None)
 
     def _taken(
         self,

@@ -13,6 +13,7 @@ from neuraltrees.nn.ensemble.norm import RunBatchNorm, RunLayerNorm
 from neuraltrees.nn.schedule.bags.options import BagOptions
 from neuraltrees.nn.schedule.bags.structure import BagParts, BagPlan
 from neuraltrees.nn.schedule.schedule import Body
+from neuraltrees.nn.sweep import SweepLayer
 
 
 class Update(nn.Module):
@@ -118,7 +119,9 @@ class BagLayer(nn.Module):
         on_graph, on_tree = "graph" in parts, "tree" in parts or "sweep" in parts
         self.graph = GraphMessages(body) if on_graph else None
         self.tree = BagMessages(body, options.rings) if on_tree else None
-        self.sweep = _sweep(body, options) if "sweep" in parts else None
+        size, runs = body.hidden_channels, body.runs
+        self.to_sweep = RunLinear(size, size, runs) if "sweep" in parts else None
+        self.sweep = SweepLayer(size, runs, gated=options.gated) if "sweep" in parts else None
         self.bags = Update(body, 3 + ("sweep" in parts)) if on_tree else None
         self.nodes = Update(body, 1 + on_tree)
         self.edges = Update(body, 2 + on_tree) if options.edge_states else None
@@ -131,8 +134,8 @@ class BagLayer(nn.Module):
         if self.tree is not None and self.bags is not None:
             assert b is not None and plan.bags is not None
             heard = [b, *self.tree(h, b, plan.bags, edges)]
-            if self.sweep is not None:
-                heard.append(self.sweep(b, plan.bags))
+            if self.sweep is not None and self.to_sweep is not None:
+                heard.append(self.sweep(self.to_sweep(b), plan.bags.forest))
             b = self.bags(b, heard, plan.bag_weight)
             about.append(plan.bags.member_node.sum(plan.bags.member_bag.take(b)))
         h = self.nodes(h, about, plan.node_weight)
@@ -142,7 +145,3 @@ class BagLayer(nn.Module):
                 around.append(plan.bags.inside_edge.sum(plan.bags.inside_bag.take(b)))
             edges = self.edges(edges, around, plan.edge_weight)
         return h, b, edges
-
-
-def _sweep(body: Body, options: BagOptions) -> nn.Module:
-    raise NotImplementedError

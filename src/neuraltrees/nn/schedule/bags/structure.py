@@ -13,6 +13,7 @@ from neuraltrees.htree import HTree
 from neuraltrees.nn.ensemble.incidence import Incidence
 from neuraltrees.nn.ragged import Column, Cut, Ragged, grouped
 from neuraltrees.nn.schedule.tree import htree_of
+from neuraltrees.nn.sweep import SweepPlan
 
 KINDS = 6  # of bags: see `BagKind`
 CYCLE = 3
@@ -31,6 +32,7 @@ class BagParts:
         ring_node, ring_bag, ring_edge, ring_real: for every node of a cycle the bag and the edge to the next node, if
             the graph has it (`ring_real`).
         ring_next: where the next node of the cycle is among these.
+        forest: the bags as rooted trees, for sweeps.
 
     Shapes: kind and size :math:`(B)`, ring_real :math:`(Q)`
     """
@@ -48,6 +50,7 @@ class BagParts:
     ring_edge: Incidence
     ring_next: Incidence
     ring_real: Tensor
+    forest: SweepPlan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,6 +105,7 @@ class BagPlan:
                 into("ring_edge", "edges"),
                 into("ring_next", "rings"),
                 cut["ring_real"].to(dtype),
+                _forest(cut),
             )
         return cls(
             into("source", "nodes"),
@@ -112,6 +116,13 @@ class BagPlan:
             cut.weight("edges", dtype),
             None if bags is None else cut.graph["bags"],
         )
+
+
+def _forest(cut: Cut) -> SweepPlan:
+    row = torch.arange(cut.rows["bags"], device=cut["above"].device)
+    is_root = (cut["above"] == row) | (cut.graph["bags"] == cut.num_graphs)
+    parent = torch.where(is_root, -1, cut["above"])
+    return SweepPlan(parent, cut.ptr["bags"], None, cut.limits["depth"], cut.limits["bags"])
 
 
 def columns_of(data: Data, trees: bool) -> Ragged:
@@ -146,10 +157,17 @@ def _with_bags(ragged: Ragged, tree: HTree, graph: Tensor, source: Tensor, targe
     kappa, parent = tree.kappa.cpu(), tree.parent.cpu()
     is_bag = kappa < 0
     number = is_bag.long().cumsum(0) - 1
+    ends = tree.edge_index.cpu()
+    ends = number[ends[:, is_bag[ends[0]] & is_bag[ends[1]]]]
+    # Bags are numbered in the order of a sweep: tree by tree, parents before children.
+    forest = SweepPlan.of_edges(ends, int(is_bag.sum()))
+    order = torch.arange(forest.num_nodes) if forest.order is None else forest.order
+    place = torch.empty_like(order).index_copy_(0, order, torch.arange(len(order)))
+    number, ends = place[number.clamp(min=0)], place[ends]
     size, first = tree.bag_ptr.diff().cpu(), tree.bag_nodes.cpu()[tree.bag_ptr[:-1].cpu()]
-    of_bag = graph[first[is_bag]]
-    kinds = _kinds(tree)[is_bag]
-    _check_order(of_bag)
+    of_bag = graph[first[is_bag][order]]
+    kinds = _kinds(tree)[is_bag][order]
+    assert bool((of_bag.diff() >= 0).all()), "tree nodes stand graph by graph"
     _, bags = grouped({}, of_bag, count)
 
     leaf = ((kappa >= 0) & (parent >= 0)).nonzero().flatten()
@@ -159,8 +177,6 @@ def _with_bags(ragged: Ragged, tree: HTree, graph: Tensor, source: Tensor, targe
     of_member = graph[member_node]
     _, members = grouped({}, of_member, count)
 
-    ends = tree.edge_index.cpu()
-    ends = number[ends[:, is_bag[ends[0]] & is_bag[ends[1]]]]
     ends = ends[:, ends[1].argsort(stable=True)]
     of_link = of_bag[ends[1]]
     _, links = grouped({}, of_link, count)
@@ -178,7 +194,10 @@ def _with_bags(ragged: Ragged, tree: HTree, graph: Tensor, source: Tensor, targe
     return ragged.with_columns(
         {
             "kind": Column(kinds, "bags"),
-            "size": Column(size[is_bag].clamp(max=MOST), "bags"),
+            "size": Column(size[is_bag][order].clamp(max=MOST), "bags"),
+            "above": Column(
+                torch.where(forest.parent < 0, torch.arange(len(order)), forest.parent) - bags[of_bag], "bags", "bags"
+            ),
             "member_node": Column(member_node - nodes[of_member], "members", "nodes"),
             "member_bag": Column(member_bag - bags[of_member], "members", "bags"),
             "link_source": Column(ends[0] - bags[of_link], "links", "bags"),
@@ -192,16 +211,13 @@ def _with_bags(ragged: Ragged, tree: HTree, graph: Tensor, source: Tensor, targe
             "ring_real": Column(real.float(), "rings"),
         },
         {"bags": bags, "members": members, "links": links, "inside": inside, "rings": rings},
+        {"depth": forest.depth, "bags": int(bags.diff().max())},
     )
 
 
 def _kinds(tree: HTree) -> Tensor:
     kind: Tensor | None = getattr(tree, "kind", None)
     return torch.zeros_like(tree.level.cpu()) if kind is None else kind.cpu()
-
-
-def _check_order(graph: Tensor) -> None:
-    assert bool((graph.diff() >= 0).all()), "tree nodes stand graph by graph"
 
 
 def _next_in_group(group: Tensor) -> Tensor:

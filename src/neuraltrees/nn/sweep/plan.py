@@ -1,0 +1,200 @@
+"""What a sweep needs to know of a forest: nodes in an order with parents before children, tree by tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuraltrees._core import native
+from neuraltrees.errors import InputError
+from neuraltrees.graph import Graph
+from neuraltrees.movable import moved_fields
+
+if TYPE_CHECKING:
+    from neuraltrees.graph import EdgeIndex
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SweepPlan:
+    """A rooted forest in the order in which a sweep walks it; made by `of_edges` or `of_parents`.
+
+    The nodes stand at *places* 0 … N - 1. All that is needed of a plan put together by hand:
+
+    - every parent stands before its children (children of large subtrees right after their parent are quickest);
+    - the range `tree_ptr[t]` up to `tree_ptr[t + 1]` holds whole trees: one, several (those of a graph, say) or none;
+    - places after the last range have no parent. They are trees of one node each, which serve as padding.
+
+    `parent` and `tree_ptr` move with their range: a range that starts at b and is put at c has the parents
+    `parent - b + c` there. `take` gathers ranges so, `joined` puts plans side by side.
+
+    Args:
+        parent: the place of every place's parent, -1 for a root.
+        tree_ptr: where the ranges start, and where the last one ends.
+        order: the node at every place; None if node k stands at place k.
+        depth: edges from a root to the deepest node, or more.
+        largest: places of the largest range, or more.
+
+    Shapes: parent and order :math:`(N)`, tree_ptr :math:`(T + 1)`, all int64
+
+    >>> plan = SweepPlan.of_edges([[0, 1, 1], [1, 2, 3]], num_nodes=5)
+    >>> plan
+    SweepPlan(num_nodes=5, num_trees=2, depth=1, largest=4)
+    >>> plan.order.tolist(), plan.parent.tolist(), plan.tree_ptr.tolist()
+    ([1, 0, 3, 2, 4], [-1, 0, 0, 0, -1], [0, 4, 5])
+    """
+
+    parent: Tensor
+    tree_ptr: Tensor
+    order: Tensor | None = None
+    depth: int = 0
+    largest: int = 0
+
+    def __post_init__(self) -> None:
+        named = {"parent": self.parent, "tree_ptr": self.tree_ptr}
+        named |= {} if self.order is None else {"order": self.order}
+        for name, given in named.items():
+            if given.dim() != 1 or given.dtype != torch.int64:
+                raise InputError(
+                    f"Expected {name} as an int64 tensor of one dimension; got {given.dtype} of shape "
+                    f"{tuple(given.shape)}. Use SweepPlan.of_edges or SweepPlan.of_parents."
+                )
+        if not len(self.tree_ptr):
+            raise InputError("Expected tree_ptr to start with 0; got an empty tensor. Pass [0] for no trees.")
+        if self.order is not None and len(self.order) != self.num_nodes:
+            raise InputError(f"Expected an order of {self.num_nodes} nodes; got {len(self.order)}.")
+
+    @classmethod
+    def of_edges(cls, edge_index: EdgeIndex, num_nodes: int | None = None) -> SweepPlan:
+        """The plan of an undirected forest, every tree rooted at its centre so that the depth is least.
+
+        Args:
+            edge_index: the edges, one direction of each or both; self-loops are ignored. One range per tree, in the
+                order of their smallest nodes.
+            num_nodes: number of nodes; None for one more than the largest in `edge_index`.
+
+        Raises:
+            InputError: if the edges have a cycle.
+
+        Shapes: edge_index :math:`(2, E)`
+        """
+        graph = Graph(edge_index, num_nodes)
+        return cls._of_arrays(*native.root_at_centres(graph.indptr, graph.indices))
+
+    @classmethod
+    def of_parents(cls, parent: Tensor | Sequence[int]) -> SweepPlan:
+        """The plan of a rooted forest; one range per tree.
+
+        Args:
+            parent: the parent of every node, -1 for a root, in any order of the nodes. An order in which every tree is
+                contiguous and parents precede children is kept.
+
+        Raises:
+            InputError: if parents go round in a cycle or are out of range.
+
+        Shapes: parent :math:`(N)`
+        """
+        given = torch.as_tensor(parent, dtype=torch.int64).detach().cpu().contiguous()
+        order, places, tree_ptr, depth, largest = native.root_as_given(given.numpy())
+        roots = (given < 0).nonzero().flatten()
+        last_root = torch.zeros_like(given)
+        last_root[roots] = roots
+        last_root = last_root.cummax(0).values if len(given) else last_root
+        at = torch.arange(len(given))
+        if bool(((given < 0) | ((given >= last_root) & (given < at))).all()):
+            return cls(given, torch.cat([roots, at.new_tensor([len(given)])]), None, depth, largest)
+        return cls._of_arrays(order, places, tree_ptr, depth, largest)
+
+    @classmethod
+    def joined(cls, plans: Sequence[SweepPlan]) -> SweepPlan:
+        """Plans side by side, with the nodes of each after those of the one before."""
+        if not plans:
+            raise InputError("Expected plans to join; got none.")
+        parents, orders, offset = [], [], 0
+        starts = [plans[0].tree_ptr[:1]]
+        for plan in plans:
+            parents.append(torch.where(plan.parent < 0, -1, plan.parent + offset))
+            starts.append(plan.tree_ptr[1:] + offset)  # padding in between joins the next range
+            orders.append(plan._order + offset)
+            offset += plan.num_nodes
+        identity = all(plan.order is None for plan in plans)
+        return cls(
+            torch.cat(parents),
+            torch.cat(starts),
+            None if identity else torch.cat(orders),
+            max(plan.depth for plan in plans),
+            max(plan.largest for plan in plans),
+        )
+
+    def take(self, trees: Tensor, num_nodes: int | None = None) -> tuple[SweepPlan, Tensor]:
+        """The plan of some ranges one after another, and the node of this plan that each of its nodes is.
+
+        `values.index_select(0, source)` are then the values of the new nodes. With `num_nodes` nothing waits for the
+        device, so that the work can be captured in a CUDA graph.
+
+        Args:
+            trees: which ranges, in their new order; a range may come several times.
+            num_nodes: number of new nodes, at least as many as the ranges have; what is left are trees of one node,
+                copies of node 0 of this plan. None for as many as needed.
+
+        Shapes: trees :math:`(T')` → source :math:`(N')`
+        """
+        start = self.tree_ptr.index_select(0, trees)
+        sizes = self.tree_ptr.index_select(0, trees + 1) - start
+        tree_ptr = torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
+        place = torch.arange(int(tree_ptr[-1]) if num_nodes is None else num_nodes, device=trees.device)
+        if not len(trees):
+            return SweepPlan(torch.full_like(place, -1), tree_ptr, None, 0, 0), torch.zeros_like(place)
+        tree = (torch.searchsorted(tree_ptr, place, right=True) - 1).clamp(max=len(trees) - 1)
+        shift = (start - tree_ptr[:-1]).index_select(0, tree)
+        inside = place < tree_ptr[-1]
+        source = torch.where(inside, place + shift, 0)
+        above = self.parent.index_select(0, source)
+        parent = torch.where(inside & (above >= 0), above - shift, -1)
+        source = source if self.order is None else self.order.index_select(0, source)
+        return SweepPlan(parent, tree_ptr, None, self.depth, self.largest), source
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.parent)
+
+    @property
+    def num_trees(self) -> int:
+        """Number of ranges of `tree_ptr`."""
+        return len(self.tree_ptr) - 1
+
+    @property
+    def above(self) -> Tensor:
+        """The parent of every node, itself a node; -1 for a root.
+
+        Shapes: :math:`(N)`
+        """
+        if self.order is None:
+            return self.parent
+        parents = torch.where(self.parent < 0, -1, self.order.index_select(0, self.parent.clamp(min=0)))
+        return torch.empty_like(parents).index_copy_(0, self.order, parents)
+
+    def to(self, device: torch.device | str) -> SweepPlan:
+        """The same plan with all its tensors on a device."""
+        return moved_fields(self, torch.device(device))
+
+    @property
+    def _order(self) -> Tensor:
+        return torch.arange(self.num_nodes, device=self.parent.device) if self.order is None else self.order
+
+    @classmethod
+    def _of_arrays(cls, *arrays: Any) -> SweepPlan:
+        order, parent, tree_ptr, depth, largest = arrays
+        identity = bool((order == np.arange(len(order))).all())
+        at_place = None if identity else torch.from_numpy(order)
+        return cls(torch.from_numpy(parent), torch.from_numpy(tree_ptr), at_place, depth, largest)
+
+    def __repr__(self) -> str:
+        return (
+            f"SweepPlan(num_nodes={self.num_nodes}, num_trees={self.num_trees}, depth={self.depth}, "
+            f"largest={self.largest})"
+        )
