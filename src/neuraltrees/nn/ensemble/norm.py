@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from neuraltrees.nn.ensemble import fused_norm
+
 
 class RunBatchNorm(nn.Module):
     r""":math:`h' = γ (h - μ) / \sqrt{σ^2 + 10^{-5}} + β`, with mean and variance over the nodes of a batch in training.
@@ -34,6 +36,18 @@ class RunBatchNorm(nn.Module):
         mean, var = self._statistics(h, copies) if self.training else (self.running_mean, self.running_var)
         scale = self.weight * (var + 1e-5).rsqrt()
         return h * scale + (self.bias - mean * scale)
+
+    def rectified(self, h: Tensor, weight: Tensor | None = None) -> Tensor:
+        """The same followed by a ReLU; rows of weight 0 are padding, which neither counts nor becomes anything but 0.
+
+        Shapes: h :math:`(N, *, F)`, weight :math:`(N)`
+        """
+        if self.training and h.is_cuda and h.dtype == torch.float32 and fused_norm.available():
+            out: Tensor = fused_norm.NormRelu.apply(  # type: ignore[no-untyped-call]
+                h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum
+            )
+            return out
+        return without_padding(self(h, weight).relu(), weight)
 
     def _statistics(self, h: Tensor, copies: Tensor | None) -> tuple[Tensor, Tensor]:
         if copies is None:
@@ -69,3 +83,15 @@ class RunLayerNorm(nn.Module):
 
     def forward(self, h: Tensor, copies: Tensor | None = None) -> Tensor:
         return nn.functional.layer_norm(h, h.shape[-1:]) * self.weight + self.bias
+
+    def rectified(self, h: Tensor, weight: Tensor | None = None) -> Tensor:
+        """As for `RunBatchNorm`."""
+        return without_padding(self(h).relu(), weight)
+
+
+def without_padding(h: Tensor, weight: Tensor | None) -> Tensor:
+    """States that are zero where the weight is.
+
+    Shapes: h :math:`(N, ...)`, weight :math:`(N)`
+    """
+    return h if weight is None else h * weight.view(-1, *[1] * (h.dim() - 1))

@@ -17,8 +17,8 @@ from neuraltrees.nn.sweep import SweepLayer
 
 
 class Update(nn.Module):
-    r""":math:`h + \mathrm{drop}(\mathrm{relu}(N_2(W_2\, \mathrm{relu}(N_1(\sum_i a_i W_{1i} + b_1)) + b_2)))`, with
-    batch norm or layer norm.
+    r""":math:`h + \mathrm{drop}(\mathrm{relu}(N_2(W_2\, \mathrm{relu}(N_1(\sum_i a_i W_{1i}))))`, with batch norm
+    or layer norm; padding stays zero.
 
     Args:
         body: sizes, dropout and normalisation.
@@ -31,16 +31,15 @@ class Update(nn.Module):
         super().__init__()
         size, runs = body.hidden_channels, body.runs
         norm = RunLayerNorm if body.layer_norm else RunBatchNorm
-        # One matrix for all inputs: their products are one product of the inputs side by side.
-        self.lin1, self.norm1 = RunLinear(inputs * size, size, runs), norm(size, runs)
-        self.lin2, self.norm2 = RunLinear(size, size, runs), norm(size, runs)
+        # One matrix for all inputs: their products are one product of the inputs side by side. No bias before a norm.
+        self.lin1, self.norm1 = RunLinear(inputs * size, size, runs, bias=False), norm(size, runs)
+        self.lin2, self.norm2 = RunLinear(size, size, runs, bias=False), norm(size, runs)
         self.drop = Dropout(body.dropout)
 
     def forward(self, h: Tensor, inputs: Sequence[Tensor], weight: Tensor | None) -> Tensor:
-        z = self.norm1(self.lin1(torch.cat([*inputs], -1)), weight).relu()
-        new: Tensor = h + self.drop(self.norm2(self.lin2(z), weight).relu())
-        # Padding stays zero: its rows meet each other alone, but would grow from layer to layer without bound.
-        return new if weight is None else new * weight.view(-1, *[1] * (new.dim() - 1))
+        z = self.norm1.rectified(self.lin1(torch.cat([*inputs], -1)), weight)
+        new: Tensor = h + self.drop(self.norm2.rectified(self.lin2(z), weight))
+        return new
 
 
 class GraphMessages(nn.Module):

@@ -14,6 +14,7 @@ from neuraltrees.errors import InputError
 from neuraltrees.movable import moved
 from neuraltrees.nn.encoder import Categories, CategoryEncoder
 from neuraltrees.nn.ensemble.linear import RunLinear
+from neuraltrees.nn.ensemble.norm import without_padding
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.ragged import Cut, Ragged
 from neuraltrees.nn.schedule.bags.layer import BagLayer
@@ -85,19 +86,19 @@ class BagRounds(Schedule):
         """The states of graph nodes and of bags after the last round; None for the latter where there are none."""
         if self.body.edge_channels is not None and edges is None:
             raise InputError("Expected edge_attr, since the network was made with edge_channels; got none.")
-        h = self.start.shift(self.start.multiply(x))
+        h = without_padding(self.start.shift(self.start.multiply(x)), plan.node_weight)
         if self.edge_start is not None:
-            edges = self.edge_start(edges)
+            edges = without_padding(self.edge_start(edges), plan.edge_weight)
         elif self.options.edge_states:
             edges = h.new_zeros(len(plan.source.index), *h.shape[1:])
-        b = None if plan.bags is None else self._first_bags(h, plan.bags, edges)
+        b = None if plan.bags is None else self._first_bags(h, plan.bags, edges, plan.bag_weight)
         for layer in self.layers:
             h, b, edges = cast(BagLayer, layer)(h, b, edges, plan)
         if self.finish is None:
             return h, b
         return self.finish(h), None if b is None else self.finish(b)
 
-    def _first_bags(self, h: Tensor, bags: BagParts, edges: Tensor | None) -> Tensor:
+    def _first_bags(self, h: Tensor, bags: BagParts, edges: Tensor | None, weight: Tensor | None) -> Tensor:
         b = h.new_zeros(len(bags.kind), *h.shape[1:])
         if self.options.start != "zero":
             b = bags.member_bag.sum(bags.member_node.take(h))
@@ -108,7 +109,7 @@ class BagRounds(Schedule):
             b = b + self.about(torch.stack([bags.kind, bags.size], 1))
         if self.inside is not None and edges is not None:
             b = b + bags.inside_bag.sum(bags.inside_edge.take(self.inside.multiply(edges)))
-        return b
+        return without_padding(b, weight)
 
     def activation(self, h: Tensor) -> Tensor:
         return h
