@@ -1,9 +1,104 @@
-"""Sweeps on a GPU by fused kernels."""
+"""Sweeps on a GPU by one kernel forward and one backward, for trees that one program can walk; needs Triton.
 
-from neuraltrees.nn.sweep.jumping import gradients as gradients
-from neuraltrees.nn.sweep.jumping import passes as passes
+Nothing waits for the device and all sizes come from shapes, so that the work can be captured in a CUDA graph.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neuraltrees.errors import NeuralTreesWarning
 from neuraltrees.nn.sweep.plan import SweepPlan
+
+# A program takes some tenths of a microsecond per place. For larger trees pointer jumping is quicker, whose some
+# hundred kernels take about a millisecond however deep the trees are.
+LARGEST = 4096
+# Channels of a program, one warp; 4 per thread make loads of 16 bytes in float32.
+BLOCK = 128
+PADDING = 32
 
 
 def suits(plan: SweepPlan) -> bool:
-    return False
+    """Whether one program can walk the largest tree, and Triton works here."""
+    return plan.largest <= LARGEST and available()
+
+
+@cache
+def available() -> bool:
+    """Whether Triton is installed and can compile the kernels; a warning says why not."""
+    if importlib.util.find_spec("triton") is None:
+        return False
+    try:
+        _probe()
+    except Exception as error:  # of a compiler, a driver or a version: sweeps are slower without, and as right
+        warnings.warn(
+            f"Expected Triton to compile the kernels of sweeps; got {type(error).__name__}: {error}. Sweeps go on by "
+            "pointer jumping, which is slower. Install the Triton that belongs to your torch, and a C compiler.",
+            NeuralTreesWarning,
+            stacklevel=2,
+        )
+        return False
+    return True
+
+
+def _probe() -> None:
+    parent, tree_ptr = (torch.tensor(each, device="cuda") for each in ([-1, 0], [0, 2]))
+    values, factors = (torch.ones(rows, 1, device="cuda") for rows in (2, 1))
+    passes(values, factors, SweepPlan(parent, tree_ptr, None, 1, 2))
+
+
+def passes(values: Tensor, factors: Tensor, plan: SweepPlan, keep: bool = True) -> tuple[Tensor | None, Tensor]:
+    out = torch.empty_like(values, memory_format=torch.contiguous_format)
+    sums = torch.empty_like(out) if keep else out
+    _launch("passes", plan, values.contiguous(), factors.contiguous(), sums, out)
+    return sums if keep else None, out
+
+
+def gradients(
+    grad: Tensor, factors: Tensor, sums: Tensor | None, out: Tensor | None, plan: SweepPlan
+) -> tuple[Tensor, Tensor | None]:
+    if sums is None or out is None:
+        return passes(grad, factors, plan, keep=False)[1], None
+    per_node = len(factors) != 1
+    of_values = torch.empty_like(grad, memory_format=torch.contiguous_format)
+    of_factors = grad.new_empty(len(factors) if per_node else plan.num_trees + PADDING, factors.shape[1])
+    if not grad.numel():
+        of_factors.zero_()
+    _launch("gradients", plan, grad.contiguous(), factors.contiguous(), sums, out, of_values, of_factors)
+    return of_values, of_factors if per_node else of_factors.sum(0, keepdim=True)
+
+
+def _launch(name: str, plan: SweepPlan, source: Tensor, factors: Tensor, *buffers: Tensor) -> None:
+    if not source.numel():
+        return
+    from neuraltrees.nn.sweep import kernels
+
+    kernel: Any = getattr(kernels, name)
+    channels = source.shape[1]
+    block = min(BLOCK, 1 << (channels - 1).bit_length())
+    order = plan.parent if plan.order is None else plan.order
+    with torch.cuda.device_of(source):  # type: ignore[no-untyped-call]
+        kernel[plan.num_trees + PADDING, -(-channels // block)](
+            source,
+            factors,
+            plan.parent.contiguous(),
+            order.contiguous(),
+            plan.tree_ptr.contiguous(),
+            *buffers,
+            plan.num_nodes,
+            plan.num_trees,
+            channels,
+            PER_NODE=len(factors) != 1,
+            ORDERED=plan.order is not None,
+            PADDING=PADDING,
+            BLOCK=block,
+            ROWS=16,
+            num_warps=1,
+            enable_fp_fusion=True,
+        )
