@@ -11,7 +11,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
-from neuraltrees.objectives.classification_metrics import AVERAGE_PRECISION, ROC_AUC
 from neuraltrees.objectives.metric import Metric
 from neuraltrees.objectives.numbers import check_numbers, named
 from neuraltrees.objectives.objective import (
@@ -25,6 +24,7 @@ from neuraltrees.objectives.objective import (
     tensor_labels,
 )
 from neuraltrees.objectives.prediction import MultiLabelPrediction, Prediction
+from neuraltrees.objectives.ranking_metrics import AVERAGE_PRECISION, ROC_AUC
 
 METRICS = {"roc-auc": ROC_AUC, "average-precision": AVERAGE_PRECISION}
 
