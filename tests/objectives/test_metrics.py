@@ -140,7 +140,7 @@ def test_targets_that_cannot_be_standardised() -> None:
     assert constant.std == (1.0,)
     with pytest.raises(InputError, match="a number for b; all are missing"):
         Regression(("a", "b")).standardised(torch.tensor([[1.0, torch.nan]]))
-    with pytest.raises(InputError, match="std above 0; got \\[0.0\\] and \\[0.0\\]"):
+    with pytest.raises(InputError, match=r"std above 0; got \[0.0\] and \[0.0\]"):
         Regression(("a",), mean=[0.0], std=[0.0])
     with pytest.raises(InputError, match="one per target"):
         Regression(("a",), mean=[0.0, 1.0], std=[1.0, 1.0])

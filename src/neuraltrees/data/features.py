@@ -130,13 +130,16 @@ def describe(features: Features | None) -> Any:
     """Features as plain values, for files; `from_description` reads them."""
     if isinstance(features, Mapping):
         return {name: describe(each) for name, each in features.items()}
-    return {"categories": list(features.sizes)} if isinstance(features, Categories) else features
+    if not isinstance(features, Categories):
+        return features
+    named = {} if features.vocabulary is None else {"vocabulary": features.vocabulary}
+    return {"categories": list(features.sizes), **named}
 
 
 def from_description(content: Any) -> Any:
     """What `describe` wrote."""
-    if isinstance(content, dict) and content.keys() == {"categories"}:
-        return Categories(content["categories"])
+    if isinstance(content, dict) and isinstance(content.get("categories"), list):
+        return Categories(content["categories"], content.get("vocabulary"))
     if isinstance(content, dict):
         return {name: from_description(each) for name, each in content.items()}
     return content

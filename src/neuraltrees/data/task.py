@@ -17,6 +17,7 @@ from neuraltrees.data.features import check_features, edge_features, node_featur
 from neuraltrees.data.htree_data import HTreeData
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling, check_columns
 from neuraltrees.data.splits import Split, random_node_split
+from neuraltrees.data.together import surely_fine
 from neuraltrees.data.transform import attach_htrees
 from neuraltrees.decomposition.sampling import Sampler, check_sampler
 from neuraltrees.errors import InputError, TreeTooLargeError
@@ -89,6 +90,8 @@ class Task:
         if not self.graphs:
             raise InputError("Expected at least one graph; got none.")
         self._describe_features()
+        if surely_fine(self.graphs, objective, self.features, self.edge_features):
+            return
         for number, graph in enumerate(self.graphs):
             try:
                 self.check_graph(graph)

@@ -128,12 +128,12 @@ def load_task(spec: DataSpec) -> Task:
             f"Expected {spec.dataset} to return a Task; got {type(task).__name__}. "
             f"Wrap your graphs: Task(graphs, labels)."
         )
-    changes: dict[str, Any] = {"seed": spec.seed}
+    changes: dict[str, Any] = {} if task.seed == spec.seed else {"seed": spec.seed}
     if spec.max_treewidth is not None:
         changes |= {"max_treewidth": spec.max_treewidth, "sampler": spec.sampler}
     if task.splitter is None:
         changes["splitter"] = partial(_random_split, task.num_items, spec.train_share)
-    task = task.replace(**changes)
+    task = task.replace(**changes) if changes else task
     return task.scaled() if spec.standardise and not task.scaling.changes else task
 
 

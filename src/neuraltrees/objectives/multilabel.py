@@ -74,7 +74,10 @@ class MultiLabel(Objective):
             raise InputError(f"Expected labels y of 0, 1, or NaN or -1 for none; got {float(y[wrong][0]):g}.")
 
     def labels_of(self, graph: Data) -> Tensor:
-        y = graph.y.reshape(-1, len(self.labels)).float()
+        return self.targets([graph], ())
+
+    def targets(self, graphs: Sequence[Data], node_types: Sequence[Tensor]) -> Tensor:
+        y = torch.cat([graph.y.reshape(-1, len(self.labels)) for graph in graphs]).float()
         return torch.where(y == -1, torch.nan, y)
 
     def weight(self, y: Tensor) -> Tensor:

@@ -40,9 +40,7 @@ class Ranking:
         """Shapes: scores :math:`(n, R, L)`, y :math:`(n, L)` of 0, 1 and NaN, mask :math:`(n, R)`"""
         known = (~y.isnan()).unsqueeze(1) & (mask > 0).unsqueeze(-1)
         ranked, order = scores.sort(dim=0, descending=True)
-        positive, negative = (
-            (known & (y == value).unsqueeze(1)).double().gather(0, order) for value in (1, 0)
-        )
+        positive, negative = ((known & (y == value).unsqueeze(1)).double().gather(0, order) for value in (1, 0))
         place = torch.arange(len(y), device=y.device).view(-1, 1, 1).expand_as(order)
         changes = torch.ones_like(order, dtype=torch.bool)
         changes[1:] = ranked[1:] != ranked[:-1]

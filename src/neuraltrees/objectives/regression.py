@@ -116,8 +116,10 @@ class Regression(Objective):
             raise InputError("Expected finite targets y, or NaN for none; got infinity.")
 
     def labels_of(self, graph: Data) -> Tensor:
-        y: Tensor = graph.y
-        return y.reshape(-1, len(self.names)).float()
+        return self.targets([graph], ())
+
+    def targets(self, graphs: Sequence[Data], node_types: Sequence[Tensor]) -> Tensor:
+        return torch.cat([graph.y.reshape(-1, len(self.names)) for graph in graphs]).float()
 
     def weight(self, y: Tensor) -> Tensor:
         return (~y.isnan()).float().sum(1)

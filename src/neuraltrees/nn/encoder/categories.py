@@ -19,18 +19,31 @@ from neuraltrees.nn.encoder.encoder import Encoder
 class Categories:
     """Features that are integers: column k has the values 0 to sizes[k] - 1.
 
+    Args:
+        sizes: the number of values of every column.
+        vocabulary: the name of what the values mean, where there is one, such as `ogb-atoms`. It is kept with a trained
+            network, so that predictions for other inputs, such as SMILES, number theirs alike.
+
     >>> Categories((28,)).width
     1
     """
 
     sizes: tuple[int, ...]
+    vocabulary: str | None = None
 
-    def __init__(self, sizes: Iterable[int]) -> None:
+    def __init__(self, sizes: Iterable[int], vocabulary: str | None = None) -> None:
         if not isinstance(sizes, Iterable) or isinstance(sizes, str):
             raise InputError(f"Expected a list of the number of values of every column; got {sizes!r}.")
         object.__setattr__(self, "sizes", tuple(check_at_least("sizes", size, 1) for size in sizes))
         if not self.sizes:
             raise InputError("Expected categories of at least one column; got none.")
+        if vocabulary is not None and not isinstance(vocabulary, str):
+            raise InputError(f"Expected the name of a vocabulary; got {vocabulary!r}.")
+        object.__setattr__(self, "vocabulary", vocabulary)
+
+    def __repr__(self) -> str:
+        named = "" if self.vocabulary is None else f", vocabulary={self.vocabulary!r}"
+        return f"{type(self).__name__}(sizes={self.sizes}{named})"
 
     @property
     def width(self) -> int:
