@@ -82,3 +82,8 @@ for _name, _epochs, _batches in (
     register_dataset(
         _name, f"{MOLECULES}:load_moleculenet", "molecules of MoleculeNet", graph_preset(_epochs, _batches)
     )
+register_dataset("tu", "neuraltrees.datasets.tu:load_tu", "graphs of TUDataset", graph_preset(60, 16), members="NAME")
+for _name in ("csl", "exp"):
+    register_dataset(
+        _name, "neuraltrees.datasets.expressivity:load_expressivity", "graphs hard to tell apart", graph_preset(100, 16)
+    )
