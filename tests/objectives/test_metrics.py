@@ -10,6 +10,7 @@ import torch
 from sklearn.metrics import average_precision_score, f1_score, mean_absolute_error, mean_squared_error, roc_auc_score
 from torch import Tensor
 
+from neuraltrees.errors import InputError
 from neuraltrees.objectives import Classification, Metric, MultiLabel, Objective, Regression
 
 N, RUNS = 60, 3
@@ -67,6 +68,32 @@ def test_rankings(metric: str, score: object) -> None:
         assert value == pytest.approx(np.mean(parts), abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("metric", "score"), [("roc-auc", roc_auc_score), ("average-precision", average_precision_score)]
+)
+def test_equal_scores_have_one_place(metric: str, score: object) -> None:
+    answers = torch.randint(0, 4, (500, 2, 2), generator=draw).float()
+    answers[:, 1, 0] = 0.5
+    y = (torch.rand(500, 2, generator=draw) < 0.2).float()
+    mask = (torch.rand(500, 2, generator=draw) < 0.7).float()
+    found = measured(MultiLabel(("a", "b"), metric=metric), answers, y, mask)
+    for run, value in enumerate(found):
+        used = mask[:, run] > 0
+        parts = [score(y[used, label], answers[used, run, label]) for label in range(2)]  # type: ignore[operator]
+        assert value == pytest.approx(np.mean(parts), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("metric", "score"), [("roc-auc", roc_auc_score), ("average-precision", average_precision_score)]
+)
+def test_rankings_of_many_items_and_large_logits(metric: str, score: object) -> None:
+    """As many items as the largest molecule dataset has; logits whose logistic function is 1 in single precision."""
+    answers = 40 * torch.randn(41_127, 1, 1, generator=draw) + 30
+    y = (torch.rand(41_127, 1, generator=draw) < 0.035).float()
+    (value,) = measured(MultiLabel(("active",), metric=metric), answers, y, torch.ones(41_127, 1))
+    assert value == pytest.approx(score(y[:, 0], answers[:, 0, 0]), abs=1e-6)  # type: ignore[operator]
+
+
 def test_a_ranking_of_nothing_is_not_a_number() -> None:
     y = torch.ones(N, 1)
     assert torch.tensor(measured(MultiLabel(("a",)), torch.randn(N, RUNS, 1), y)).isnan().all()
@@ -83,6 +110,42 @@ def test_numbers(metric: str, score: object) -> None:
     for run, value in enumerate(found):
         known = (MASK[:, run] > 0).unsqueeze(1) & ~y.isnan()
         assert value == pytest.approx(score(y[known], answers[:, run][known]), abs=1e-6)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("metric", "score"),
+    [("mae", mean_absolute_error), ("rmse", lambda truth, guess: mean_squared_error(truth, guess) ** 0.5)],
+)
+def test_standardised_numbers_are_measured_in_their_units(metric: str, score: object) -> None:
+    y = torch.randn(N, 2, generator=draw) * torch.tensor([3.0, 0.1]) + torch.tensor([-20.0, 5.0])
+    y[torch.rand(N, 2, generator=draw) < 0.3] = torch.nan
+    answers = torch.randn(N, RUNS, 2, generator=draw)
+    objective = Regression(("a", "b"), metric=metric).standardised(y)
+    known = ~y.isnan()
+    mean, std = (np.array([getattr(y[known[:, c], c], each)() for c in range(2)]) for each in ("mean", "std"))
+    guess = answers.numpy() * std + mean
+    assert np.allclose(objective.predict(answers), guess, atol=1e-4)
+    for run, value in enumerate(measured(objective, answers, y)):
+        used = (MASK[:, run] > 0).unsqueeze(1) & known
+        assert value == pytest.approx(score(y[used], guess[:, run][used]), rel=1e-4)  # type: ignore[operator]
+    exact = torch.from_numpy((y.nan_to_num(0.0).numpy() - mean) / std).float().unsqueeze(1)
+    assert objective.loss(exact, y).abs().max() < 1e-4
+    again = Regression.from_dict(objective.as_dict())
+    assert torch.equal(again.predict(answers), objective.predict(answers))
+    assert measured(again, answers, y) == measured(objective, answers, y)
+
+
+def test_targets_that_cannot_be_standardised() -> None:
+    constant = Regression(("a",)).standardised(torch.full((5, 1), 0.1))
+    assert constant.std == (1.0,)
+    with pytest.raises(InputError, match="a number for b; all are missing"):
+        Regression(("a", "b")).standardised(torch.tensor([[1.0, torch.nan]]))
+    with pytest.raises(InputError, match=r"std above 0; got \[0.0\] and \[0.0\]"):
+        Regression(("a",), mean=[0.0], std=[0.0])
+    with pytest.raises(InputError, match="one per target"):
+        Regression(("a",), mean=[0.0, 1.0], std=[1.0, 1.0])
+    with pytest.raises(InputError, match="got None and"):
+        Regression(("a",), std=[1.0])
 
 
 OBJECTIVES = {

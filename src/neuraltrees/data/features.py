@@ -132,14 +132,15 @@ def describe(features: Features | None) -> Any:
         return {name: describe(each) for name, each in features.items()}
     if not isinstance(features, Categories):
         return features
+    named = {} if features.vocabulary is None else {"vocabulary": features.vocabulary}
     numbers = {"numbers": features.numbers} if features.numbers else {}
-    return {"categories": list(features.sizes), **numbers}
+    return {"categories": list(features.sizes), **named, **numbers}
 
 
 def from_description(content: Any) -> Any:
     """What `describe` wrote."""
-    if isinstance(content, dict) and "categories" in content and isinstance(content["categories"], list):
-        return Categories(content["categories"], content.get("numbers", 0))
+    if isinstance(content, dict) and isinstance(content.get("categories"), list):
+        return Categories(content["categories"], content.get("vocabulary"), content.get("numbers", 0))
     if isinstance(content, dict):
         return {name: from_description(each) for name, each in content.items()}
     return content

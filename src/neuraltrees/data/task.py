@@ -17,6 +17,7 @@ from neuraltrees.data.features import check_features, edge_features, node_featur
 from neuraltrees.data.htree_data import HTreeData
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling, check_columns
 from neuraltrees.data.splits import Split, random_node_split
+from neuraltrees.data.together import surely_fine
 from neuraltrees.data.transform import attach_htrees
 from neuraltrees.decomposition.sampling import Sampler, check_sampler
 from neuraltrees.errors import InputError, TreeTooLargeError
@@ -87,6 +88,8 @@ class Task:
         if not self.graphs:
             raise InputError("Expected at least one graph; got none.")
         self._describe_features()
+        if surely_fine(self.graphs, objective, self.features, self.edge_features):
+            return
         for number, graph in enumerate(self.graphs):
             try:
                 self.check_graph(graph)
@@ -211,7 +214,7 @@ class Task:
             raise InputError("Expected one type of nodes, to encode their positions; got several.")
         scaling = replace(self.scaling, walks=walks, laplacian=laplacian)
         if isinstance(self.features, Categories):
-            features: Features = Categories(self.features.sizes, self.features.numbers + scaling.encodings)
+            features: Features = replace(self.features, numbers=self.features.numbers + scaling.encodings)
         else:
             features = self.features + scaling.encodings
         return self.replace(graphs=scaling.encode(self.graphs), scaling=scaling, features=features)

@@ -10,11 +10,15 @@ from neuraltrees.datasets.spec import DataSpec as DataSpec
 from neuraltrees.lazy import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
+    from neuraltrees.data.folds import fold_split as fold_split
     from neuraltrees.data.splits import Split as Split
     from neuraltrees.data.splits import citation_split as citation_split
     from neuraltrees.data.splits import random_graph_split as random_graph_split
     from neuraltrees.data.splits import random_node_split as random_node_split
     from neuraltrees.datasets.citation import CitationNetwork as CitationNetwork
+    from neuraltrees.datasets.expressivity import GraphPair as GraphPair
+    from neuraltrees.datasets.expressivity import brec as brec
+    from neuraltrees.datasets.expressivity import sr25 as sr25
     from neuraltrees.datasets.root import find_data_root as find_data_root
     from neuraltrees.datasets.stanford import StanfordSceneGraphs as StanfordSceneGraphs
     from neuraltrees.datasets.synthetic import SyntheticScenes as SyntheticScenes
@@ -22,13 +26,17 @@ if TYPE_CHECKING:
 # Importing this package does not import torch, so that `--help` is quick.
 _LAZY = {
     "CitationNetwork": "neuraltrees.datasets.citation",
+    "GraphPair": "neuraltrees.datasets.expressivity",
     "Split": "neuraltrees.data.splits",
     "StanfordSceneGraphs": "neuraltrees.datasets.stanford",
     "SyntheticScenes": "neuraltrees.datasets.synthetic",
+    "brec": "neuraltrees.datasets.expressivity",
     "citation_split": "neuraltrees.data.splits",
     "find_data_root": "neuraltrees.datasets.root",
+    "fold_split": "neuraltrees.data.folds",
     "random_graph_split": "neuraltrees.data.splits",
     "random_node_split": "neuraltrees.data.splits",
+    "sr25": "neuraltrees.datasets.expressivity",
 }
 
 __all__ = ["DataSpec", "dataset_names", "load_task", "register_dataset", *_LAZY]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from neuraltrees.data.task import Task
 
 GROUP = "neuraltrees.datasets"  # group of the entry points
+PAIRS = ("brec", "sr25")  # pairs of graphs, which are no task
 
 Load: TypeAlias = "Callable[[DataSpec], Task] | Callable[[], Task]"
 Preset: TypeAlias = Callable[[str, str], Mapping[str, Any]]
@@ -43,18 +44,22 @@ class DatasetEntry:
         load: a function of the options (`DataSpec`), or without arguments, that returns a `Task`; or its MODULE:NAME.
         what: a line of help.
         preset: function of model and convolution that returns default values of other options.
+        members: for a family of datasets, what to call a member: the value of `--dataset` is then NAME:MEMBER.
     """
 
     name: str
     load: Load | str
     what: str = ""
     preset: Preset = no_preset
+    members: str | None = None
 
 
 _REGISTERED: dict[str, DatasetEntry] = {}
 
 
-def register_dataset(name: str, load: Load | str, what: str = "", preset: Preset = no_preset) -> DatasetEntry:
+def register_dataset(
+    name: str, load: Load | str, what: str = "", preset: Preset = no_preset, members: str | None = None
+) -> DatasetEntry:
     """Makes a dataset known by name in this process.
 
     The command line knows it by name if an entry point of the group `neuraltrees.datasets` names its `load`; and any
@@ -66,6 +71,8 @@ def register_dataset(name: str, load: Load | str, what: str = "", preset: Preset
             argument without a default.
         what: a line of help.
         preset: function of model and convolution that returns default values of other options.
+        members: for a family of datasets, what to call a member. `--dataset NAME:MEMBER` then loads one, and `load`
+            finds its name in `options.dataset`.
 
     >>> register_dataset("mine", "mypackage.scenes:load").name
     'mine'
@@ -76,19 +83,26 @@ def register_dataset(name: str, load: Load | str, what: str = "", preset: Preset
         raise InputError(
             f"Expected load and preset as functions, or load as MODULE:FUNCTION; got {load!r}, {preset!r}."
         )
-    _REGISTERED[name] = DatasetEntry(name, load, what, preset)
+    _REGISTERED[name] = DatasetEntry(name, load, what, preset, members)
     return _REGISTERED[name]
 
 
 def dataset_names() -> list[str]:
     """The names of all registered datasets, including those of entry points."""
-    return [*_REGISTERED, *(point.name for point in entry_points(group=GROUP) if point.name not in _REGISTERED)]
+    registered = [name if each.members is None else f"{name}:{each.members}" for name, each in _REGISTERED.items()]
+    return [*registered, *(point.name for point in entry_points(group=GROUP) if point.name not in _REGISTERED)]
 
 
 def find_dataset(name: str) -> DatasetEntry:
     """The entry of a dataset by its name or MODULE:FUNCTION, without loading it."""
-    if name in _REGISTERED:
-        return _REGISTERED[name]
+    family, colon, _ = name.partition(":")
+    if family in _REGISTERED and bool(colon) == (_REGISTERED[family].members is not None):
+        return _REGISTERED[family]
+    if name in PAIRS:
+        raise InputError(
+            f"Expected a dataset with labels to learn; {name} has pairs of graphs to tell apart. Load them: "
+            f"neuraltrees.datasets.{name}()."
+        )
     if is_graph_file(name) and (":" not in name or Path(name).exists()):
         return DatasetEntry(name, "neuraltrees.datasets.tables:load_files", "a graph file", files_preset)
     if ":" in name:
@@ -128,12 +142,12 @@ def load_task(spec: DataSpec) -> Task:
             f"Expected {spec.dataset} to return a Task; got {type(task).__name__}. "
             f"Wrap your graphs: Task(graphs, labels)."
         )
-    changes: dict[str, Any] = {"seed": spec.seed}
+    changes: dict[str, Any] = {} if task.seed == spec.seed else {"seed": spec.seed}
     if spec.max_treewidth is not None:
         changes |= {"max_treewidth": spec.max_treewidth, "sampler": spec.sampler}
     if task.splitter is None:
         changes["splitter"] = partial(_random_split, task.num_items, spec.train_share)
-    task = task.replace(**changes)
+    task = task.replace(**changes) if changes else task
     return task.scaled() if spec.standardise and not task.scaling.changes else task
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from neuraltrees.data.folds import stored_split
 from neuraltrees.data.splits import Split, random_node_split
 from neuraltrees.data.task import Task
 from neuraltrees.datasets.spec import DataSpec
@@ -86,7 +87,7 @@ def load_files(spec: DataSpec) -> Task:
     if spec.split_column is None:
         splitter: Any = partial(_random_split, y >= 0, spec.train_share)
     else:
-        splitter = partial(_stored_split, _stored(table, spec.split_column))
+        splitter = partial(stored_split, _stored(table, spec.split_column))
     graph = Data(x=x, y=y, edge_index=given.edge_index)
     return Task([graph], {"node": labels}, spec.max_treewidth, spec.seed, splitter=splitter)
 
@@ -138,10 +139,6 @@ def _stored(table: NodeTable, name: str) -> Tensor:
             )
         parts.append(PARTS.get(cell.lower(), -1))
     return torch.tensor(parts)
-
-
-def _stored_split(part: Tensor, seed: int) -> Split:
-    return Split(part == 0, part == 1, part == 2)
 
 
 def _random_split(labelled: Tensor, share: float, seed: int) -> Split:

@@ -1,4 +1,4 @@
-"""Metrics of classes and of several labels."""
+"""Metrics of classes."""
 
 from __future__ import annotations
 
@@ -47,33 +47,6 @@ def _f1(found: Tensor, label: Tensor, classes: int) -> Tensor:
     return multiclass_f1_score(found.long(), label, classes, average="macro")
 
 
-def observe_scores(answers: Tensor, y: Tensor) -> Tensor:
-    """All logits, which rank the items.
-
-    Shapes: answers :math:`(n, R, L)`, y :math:`(n, L)` → :math:`(n, R, L)`
-    """
-    return answers
-
-
-def _ranking(found: Tensor, label: Tensor, function: str) -> Tensor:
-    """The mean over labels of a metric of their ranking, over the items where a label is not missing.
-
-    A label whose items are all positive or all negative has no ranking and does not count, as in the Open Graph
-    Benchmark.
-    """
-    import torchmetrics.functional.classification as metrics
-
-    of_label: Callable[[Tensor, Tensor], Tensor] = getattr(metrics, function)
-    scores = []
-    for column in range(label.shape[1]):
-        known = ~label[:, column].isnan()
-        truth = label[known, column].long()
-        if len(truth) and 0 < int(truth.sum()) < len(truth):
-            # In double precision a logistic function keeps almost all logits apart.
-            scores.append(of_label(found[known, column].double().sigmoid(), truth))
-    return torch.stack(scores).mean() if scores else found.new_tensor(torch.nan)
-
-
 def reduce_per_run(observed: Tensor, y: Tensor, mask: Tensor, score: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """A score of the items of the mask, run after run; NaN for a run that diverged.
 
@@ -85,19 +58,3 @@ def reduce_per_run(observed: Tensor, y: Tensor, mask: Tensor, score: Callable[[T
         diverged = not bool(found.isfinite().all())
         scores.append(found.new_tensor(torch.nan) if diverged else score(found[used], y[used]).to(found.dtype))
     return torch.stack(scores)
-
-
-ROC_AUC = Metric(
-    "roc-auc",
-    observe_scores,
-    partial(reduce_per_run, score=partial(_ranking, function="binary_auroc")),
-    percent=True,
-    capturable=False,
-)
-AVERAGE_PRECISION = Metric(
-    "average-precision",
-    observe_scores,
-    partial(reduce_per_run, score=partial(_ranking, function="binary_average_precision")),
-    percent=True,
-    capturable=False,
-)

@@ -11,7 +11,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
-from neuraltrees.objectives.classification_metrics import AVERAGE_PRECISION, ROC_AUC
 from neuraltrees.objectives.metric import Metric
 from neuraltrees.objectives.numbers import check_numbers, named
 from neuraltrees.objectives.objective import (
@@ -25,6 +24,7 @@ from neuraltrees.objectives.objective import (
     tensor_labels,
 )
 from neuraltrees.objectives.prediction import MultiLabelPrediction, Prediction
+from neuraltrees.objectives.ranking_metrics import AVERAGE_PRECISION, ROC_AUC
 
 METRICS = {"roc-auc": ROC_AUC, "average-precision": AVERAGE_PRECISION}
 
@@ -74,7 +74,10 @@ class MultiLabel(Objective):
             raise InputError(f"Expected labels y of 0, 1, or NaN or -1 for none; got {float(y[wrong][0]):g}.")
 
     def labels_of(self, graph: Data) -> Tensor:
-        y = graph.y.reshape(-1, len(self.labels)).float()
+        return self.targets([graph], ())
+
+    def targets(self, graphs: Sequence[Data], node_types: Sequence[Tensor]) -> Tensor:
+        y = torch.cat([graph.y.reshape(-1, len(self.labels)) for graph in graphs]).float()
         return torch.where(y == -1, torch.nan, y)
 
     def weight(self, y: Tensor) -> Tensor:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
-from neuraltrees.objectives.metric import Metric
+from neuraltrees.objectives.metric import Metric, Observe
 from neuraltrees.objectives.numbers import check_numbers, named
 from neuraltrees.objectives.objective import (
     Level,
@@ -47,6 +50,8 @@ class Regression(Objective):
         metric: "mae" (mean absolute error), "rmse" (root mean squared error) or one's own.
         loss: a function of the answers (n, R, T) and the targets (n, 1, T) to losses (n, R, T); by default the absolute
             error for "mae" and the squared error for "rmse".
+        mean, std: of every target. If given, the network learns :math:`(y - mean) / std`, which the loss compares;
+            metrics and predictions stay in the units of `y`. See `standardised`.
 
     >>> Regression(("logS",)).out_channels
     1
@@ -60,14 +65,45 @@ class Regression(Objective):
         level: Level = "graph",
         metric: str | Metric = "mae",
         loss: Loss | None = None,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
     ) -> None:
-        super().__init__(level, find_metric(metric, METRICS))
         self.names = named("target", targets)
+        self.mean, self.std = _statistics(mean, std, len(self.names))
+        found = find_metric(metric, METRICS)
+        self._metrics = {name: self._in_units(each) for name, each in (METRICS | {found.name: found}).items()}
+        super().__init__(level, self._metrics[found.name])
+        self._plain, self._given_loss = found, loss
         self.own_loss: Loss = check_loss(loss) or (squared_error if self.metric.name == "rmse" else absolute_error)
+
+    def standardised(self, y: Tensor) -> Regression:
+        """The same, learned in standard deviations from the mean of these targets; NaN does not count.
+
+        Shapes: y :math:`(items, T)`
+
+        >>> Regression(("logS",)).standardised(torch.tensor([[1.0], [3.0], [torch.nan]])).mean
+        (2.0,)
+        """
+        mean, std = [], []
+        for name, column in zip(self.names, y.reshape(-1, len(self.names)).double().unbind(1), strict=True):
+            known = column[~column.isnan()]
+            if not len(known):
+                raise InputError(f"Expected a training {self.level} with a number for {name}; all are missing.")
+            mean.append(float(known.mean()))
+            spread = float(known.std()) if len(known) > 1 else 0.0
+            # The deviation of a constant is a rounding error, by which nothing should be divided.
+            std.append(spread if spread > 1e-6 * abs(mean[-1]) else 1.0)
+        return type(self)(self.names, self.level, self._plain, self._given_loss, mean, std)
+
+    def _in_units(self, metric: Metric) -> Metric:
+        """The metric of answers in the units of the targets."""
+        if self.mean is None or self.std is None:
+            return metric
+        return replace(metric, observe=partial(_in_units, observe=metric.observe, mean=self.mean, std=self.std))
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        return METRICS | {self.metric.name: self.metric}
+        return self._metrics
 
     @property
     def out_channels(self) -> int:
@@ -80,22 +116,66 @@ class Regression(Objective):
             raise InputError("Expected finite targets y, or NaN for none; got infinity.")
 
     def labels_of(self, graph: Data) -> Tensor:
-        y: Tensor = graph.y
-        return y.reshape(-1, len(self.names)).float()
+        return self.targets([graph], ())
+
+    def targets(self, graphs: Sequence[Data], node_types: Sequence[Tensor]) -> Tensor:
+        return torch.cat([graph.y.reshape(-1, len(self.names)) for graph in graphs]).float()
 
     def weight(self, y: Tensor) -> Tensor:
         return (~y.isnan()).float().sum(1)
 
     def loss(self, answers: Tensor, y: Tensor) -> Tensor:
         known, truth = ~y.isnan().unsqueeze(1), y.nan_to_num(0.0).unsqueeze(1).to(answers.dtype)
+        if self.mean is not None and self.std is not None:
+            truth = scaled(truth, self.mean, self.std)
         return (checked_losses(self.own_loss(answers, truth), answers.shape) * known).sum(-1)
 
     def predict(self, answers: Tensor) -> Tensor:
-        return answers
+        return answers if self.mean is None or self.std is None else unscaled(answers, self.mean, self.std)
 
     def describe(self, predicted: Tensor, types: Sequence[int], top: int = 1) -> list[Prediction]:
         return [ValuePrediction(self.level, tuple(zip(self.names, row, strict=True))) for row in predicted.tolist()]
 
     def as_dict(self) -> dict[str, Any]:
         metric = self.metric.name if self.metric.name in METRICS else "mae"
-        return {"targets": list(self.names), "level": self.level, "metric": metric}
+        scale = {} if self.mean is None or self.std is None else {"mean": list(self.mean), "std": list(self.std)}
+        return {"targets": list(self.names), "level": self.level, "metric": metric, **scale}
+
+
+def unscaled(answers: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
+    """Answers in standard deviations from the mean, in units.
+
+    Shapes: answers :math:`(..., T)` → the same
+    """
+    # Column by column with plain numbers, since a captured step cannot copy a list to the GPU.
+    columns = zip(answers.unbind(-1), mean, std, strict=True)
+    return torch.stack([column * spread + middle for column, middle, spread in columns], -1)
+
+
+def scaled(y: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
+    """Targets in standard deviations from the mean.
+
+    Shapes: y :math:`(..., T)` → the same
+    """
+    columns = zip(y.unbind(-1), mean, std, strict=True)
+    return torch.stack([(column - middle) / spread for column, middle, spread in columns], -1)
+
+
+def _in_units(answers: Tensor, y: Tensor, observe: Observe, mean: Sequence[float], std: Sequence[float]) -> Tensor:
+    return observe(unscaled(answers, mean, std), y)
+
+
+def _statistics(mean: Any, std: Any, width: int) -> tuple[tuple[float, ...] | None, tuple[float, ...] | None]:
+    """Both as numbers per target, or None; `InputError` for others."""
+    if mean is None and std is None:
+        return None, None
+    try:
+        pair = torch.tensor([list(mean), list(std)], dtype=torch.float64)
+    except (TypeError, ValueError):
+        pair = torch.empty(0)
+    if pair.shape != (2, width) or not bool(pair.isfinite().all()) or not bool((pair[1] > 0).all()):
+        raise InputError(
+            f"Expected mean and std as {width} finite number{'s' * (width > 1)} each, one per target, std above 0; got "
+            f"{mean!r} and {std!r}."
+        )
+    return tuple(pair[0].tolist()), tuple(pair[1].tolist())

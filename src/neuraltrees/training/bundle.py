@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -113,7 +113,7 @@ class Bundle:
             return given
         features, encodings = self.features, self.scaling.encodings
         if isinstance(features, Categories):
-            return Categories(features.sizes, features.numbers - encodings)
+            return replace(features, numbers=features.numbers - encodings)
         if isinstance(features, int):
             return (features - encodings) // (2 if self.scaling.squares else 1)
         return features

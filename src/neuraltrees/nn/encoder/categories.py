@@ -23,7 +23,9 @@ class Categories:
     """Features that are integers: column k has the values 0 to sizes[k] - 1.
 
     Args:
-        sizes: how many values each column has.
+        sizes: the number of values of every column.
+        vocabulary: the name of what the values mean, where there is one, such as `ogb-atoms`. It is kept with a trained
+            network, so that predictions for other inputs, such as SMILES, number theirs alike.
         numbers: how many columns of plain numbers follow, such as positional encodings.
 
     >>> Categories((28,)).width, Categories((28,), numbers=20).width
@@ -31,23 +33,29 @@ class Categories:
     """
 
     sizes: tuple[int, ...]
+    vocabulary: str | None = None
     numbers: int = 0
 
-    def __init__(self, sizes: Iterable[int], numbers: int = 0) -> None:
+    def __init__(self, sizes: Iterable[int], vocabulary: str | None = None, numbers: int = 0) -> None:
         if not isinstance(sizes, Iterable) or isinstance(sizes, str):
             raise InputError(f"Expected a list of the number of values of every column; got {sizes!r}.")
         object.__setattr__(self, "sizes", tuple(check_at_least("sizes", size, 1) for size in sizes))
         if not self.sizes:
             raise InputError("Expected categories of at least one column; got none.")
+        if vocabulary is not None and not isinstance(vocabulary, str):
+            raise InputError(f"Expected the name of a vocabulary; got {vocabulary!r}.")
+        object.__setattr__(self, "vocabulary", vocabulary)
         object.__setattr__(self, "numbers", check_at_least("numbers", numbers, 0))
+
+    def __repr__(self) -> str:
+        named = "" if self.vocabulary is None else f", vocabulary={self.vocabulary!r}"
+        numbers = f", numbers={self.numbers}" if self.numbers else ""
+        return f"{type(self).__name__}(sizes={self.sizes}{named}{numbers})"
 
     @property
     def width(self) -> int:
         """Number of columns."""
         return len(self.sizes) + self.numbers
-
-    def __repr__(self) -> str:
-        return f"Categories(sizes={self.sizes}{f', numbers={self.numbers}' if self.numbers else ''})"
 
 
 class CategoryEncoder(Encoder):
