@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from neuraltrees.data.task import type_of
+from neuraltrees.data.graph_checks import type_of
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, read_whole
 

@@ -10,17 +10,18 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.data.data import BaseData
 
-from neuraltrees.checks import check_at_least, check_data, check_seed
-from neuraltrees.data.features import check_features, edge_features, node_features
-from neuraltrees.data.htree_data import HTreeData
+from neuraltrees.checks import check_at_least, check_seed
+from neuraltrees.data.features import edge_features, node_features
+from neuraltrees.data.graph_checks import check_graph, listed, type_of
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling, check_columns
 from neuraltrees.data.splits import Split, random_node_split
 from neuraltrees.data.together import surely_fine
-from neuraltrees.data.transform import attach_htrees
+from neuraltrees.data.trees import TreeSettings, with_trees
+from neuraltrees.decomposition.decompose import Method, check_method
 from neuraltrees.decomposition.sampling import Sampler, check_sampler
-from neuraltrees.errors import InputError, TreeTooLargeError
+from neuraltrees.errors import InputError
+from neuraltrees.htree.build import Terminal, check_terminal
 from neuraltrees.nn.encoder import Categories, Features
 from neuraltrees.objectives import Classification, Objective
 
@@ -45,6 +46,7 @@ class Task:
             to their own. Integers are categories.
         edge_features: the same of edges; by default what `edge_attr` holds.
         sampler: how the treewidth is bounded; see `sample_bounded_treewidth`.
+        method, terminal: how H-trees are built; see `ToHTree`.
 
     >>> graph = Data(x=torch.eye(3), y=torch.tensor([0, 1, 1]), edge_index=torch.tensor([[0, 1], [1, 2]]))
     >>> Task([graph], {"node": ("even", "odd")})
@@ -60,6 +62,8 @@ class Task:
     features: Features | None = None
     edge_features: int | Categories | None = None
     sampler: Sampler = "elimination"
+    method: Method = "min_fill"
+    terminal: Terminal = "clique"
 
     def __init__(
         self,
@@ -72,10 +76,12 @@ class Task:
         features: Features | None = None,
         edge_features: int | Categories | None = None,
         sampler: Sampler = "elimination",
+        method: Method = "min_fill",
+        terminal: Terminal = "clique",
     ) -> None:
         objective = objective if isinstance(objective, Objective) else Classification(objective)
         values = (listed(graphs), objective, max_treewidth, seed, scaling, splitter, features, edge_features, sampler)
-        for name, value in zip(self.__match_args__, values, strict=True):
+        for name, value in zip(self.__match_args__, (*values, method, terminal), strict=True):
             object.__setattr__(self, name, value)
         if not isinstance(scaling, Scaling):
             raise InputError(f"Expected scaling as Scaling(...); got {scaling!r}. To scale: Task(...).scaled().")
@@ -85,6 +91,8 @@ class Task:
         if max_treewidth is not None:
             check_at_least("max_treewidth", max_treewidth, 1)
         check_sampler(sampler)
+        check_method(method)
+        check_terminal(terminal)
         if not self.graphs:
             raise InputError("Expected at least one graph; got none.")
         self._describe_features()
@@ -162,7 +170,7 @@ class Task:
 
     def with_trees(self) -> Task:
         """The same task, its graphs with their H-trees."""
-        graphs = with_trees(self.graphs, self.max_treewidth, self.seed, self.sampler)
+        graphs = with_trees(self.graphs, TreeSettings.of(self))
         return self if graphs is self.graphs else self.replace(graphs=graphs)
 
     def replace(self, **changes: Any) -> Task:
@@ -263,7 +271,9 @@ class Task:
         """A hash of all that a model can see, to tell tasks apart."""
         own = [getattr(each, "__qualname__", repr(each)) for each in (getattr(self.objective, "own_loss", None),)]
         what = (self.objective.name, self.objective.as_dict(), self.objective.metric.name, own)
-        about = (*what, self.max_treewidth, self.seed, *([self.sampler] if self.max_treewidth else []))
+        plain = (self.method, self.terminal) == ("min_fill", "clique")
+        trees = (*([self.sampler] if self.max_treewidth else []), *([] if plain else [self.method, self.terminal]))
+        about = (*what, self.max_treewidth, self.seed, *trees)
         digest = sha256(repr(about).encode())
         for graph in self.graphs:
             x = graph.x.to_dense() if graph.x.layout != torch.strided else graph.x
@@ -279,74 +289,3 @@ class Task:
         graphs = f"{len(self.graphs):,} graph{'s' * (len(self.graphs) > 1)}"
         bound = "" if self.max_treewidth is None else f", max_treewidth={self.max_treewidth}"
         return f"Task({graphs}, {self.num_nodes:,} nodes, {self.objective!r}{bound})"
-
-
-def check_graph(graph: Data, features: Features, edge_features: int | Categories | None, types: Sequence[str]) -> None:
-    """Raises `InputError` unless a graph has finite features of the right form, valid edges and node types."""
-    check_data(graph)
-    for name in ("x", "edge_index", "node_type"):
-        value = graph.get(name)
-        if value is not None and not isinstance(value, Tensor):
-            raise InputError(f"Expected {name} as a tensor; got {type(value).__name__}. Use torch.as_tensor.")
-    if isinstance(graph, HTreeData):
-        graph.htree  # noqa: B018  raises if the tree is another graph's
-    count = graph.x.shape[0] if isinstance(graph.x, Tensor) and graph.x.dim() else 0
-    if len(types) > 1 and graph.get("node_type") is None:
-        raise InputError(f"Expected node_type, since there are the types {', '.join(types)}; got none.")
-    kinds = type_of(graph, types)
-    if kinds.is_floating_point() or kinds.dtype == torch.bool:
-        raise InputError(f"Expected node_type as integers; got {kinds.dtype}. Use node_type.long().")
-    if isinstance(graph.x, Tensor) and (
-        kinds.shape != (count,) or (count and not 0 <= int(kinds.min()) <= int(kinds.max()) < len(types))
-    ):
-        raise InputError(
-            f"Expected a node_type for each of {count} nodes, below {len(types)} ({', '.join(types)}); "
-            f"got {kinds.tolist()[:8]}."
-        )
-    check_features(graph, features, None, kinds)
-    _check_edges(graph.edge_index, count)
-    check_features(graph, features, edge_features, kinds)
-
-
-def _check_edges(edge_index: Tensor | None, num_nodes: int) -> None:
-    if edge_index is None or edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.dtype != torch.int64:
-        came = "none" if edge_index is None else f"{edge_index.dtype} of shape {tuple(edge_index.shape)}"
-        raise InputError(f"Expected edge_index as int64 of shape (2, E); got {came}.")
-    if edge_index.numel() and not 0 <= int(edge_index.min()) <= int(edge_index.max()) < num_nodes:
-        end = int(edge_index.max()) if int(edge_index.max()) >= num_nodes else int(edge_index.min())
-        raise InputError(f"Expected edges between the nodes 0 to {num_nodes - 1}; got one at node {end}.")
-
-
-def listed(graphs: Iterable[Data]) -> list[Data]:
-    """The graphs as a list; `InputError` for what is none."""
-    if isinstance(graphs, BaseData) or not isinstance(graphs, Iterable):
-        raise InputError(
-            f"Expected a list of graphs; got {type(graphs).__name__}. Put a single one in brackets: [graph]."
-        )
-    found = list(graphs)
-    for graph in found:
-        check_data(graph)
-    return found
-
-
-def with_trees(
-    graphs: Sequence[Data], max_treewidth: int | None, seed: int, sampler: Sampler = "elimination"
-) -> Sequence[Data]:
-    """The graphs with their H-trees: those they came with, or new ones."""
-    bare = [number for number, graph in enumerate(graphs) if not isinstance(graph, HTreeData)]
-    if not bare:
-        return graphs
-    try:
-        trees = attach_htrees([graphs[number] for number in bare], max_treewidth, seed=seed, sampler=sampler)
-    except TreeTooLargeError as error:
-        raise error.advising("Bound the treewidth: Task(graphs, labels, max_treewidth=4).") from None
-    built = dict(zip(bare, trees, strict=True))
-    return [built.get(number, graph) for number, graph in enumerate(graphs)]
-
-
-def type_of(graph: Data, types: Sequence[str]) -> Tensor:
-    """The node types of a graph: all 0 where there is one type alone, or where it has none."""
-    kinds: Tensor | None = graph.get("node_type") if len(types) > 1 else None
-    if kinds is None:
-        return torch.zeros(graph.num_nodes, dtype=torch.int64)
-    return kinds if kinds.is_floating_point() or kinds.dtype == torch.bool else kinds.long()

@@ -142,13 +142,15 @@ def load_task(spec: DataSpec) -> Task:
             f"Expected {spec.dataset} to return a Task; got {type(task).__name__}. "
             f"Wrap your graphs: Task(graphs, labels)."
         )
-    changes: dict[str, Any] = {} if task.seed == spec.seed else {"seed": spec.seed}
+    asked = {name: getattr(spec, name) for name in ("seed", "method", "terminal")}
+    changes: dict[str, Any] = {name: value for name, value in asked.items() if getattr(task, name) != value}
     if spec.max_treewidth is not None:
         changes |= {"max_treewidth": spec.max_treewidth, "sampler": spec.sampler}
     if task.splitter is None:
         changes["splitter"] = partial(_random_split, task.num_items, spec.train_share)
     task = task.replace(**changes) if changes else task
-    return task.scaled() if spec.standardise and not task.scaling.changes else task
+    task = task.scaled() if spec.standardise and not task.scaling.changes else task
+    return task.encoded(spec.walks, spec.laplacian) if spec.walks or spec.laplacian else task
 
 
 def _takes_options(load: Any, name: str) -> bool:

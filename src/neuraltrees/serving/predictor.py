@@ -13,7 +13,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.checks import check_at_least, count_threads
-from neuraltrees.data.task import check_graph, listed, type_of, with_trees
+from neuraltrees.data.graph_checks import check_graph, listed, type_of
+from neuraltrees.data.trees import TreeSettings, with_trees
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
 from neuraltrees.nn.plan import Plan
@@ -153,7 +154,7 @@ class Predictor:
             plan = self._plans.pop(key, None)
             if plan is None:
                 if self.network.needs_tree:
-                    graphs = with_trees(graphs, self.bundle.max_treewidth, self.bundle.seed, self.bundle.sampler)
+                    graphs = with_trees(graphs, TreeSettings.of(self.bundle))
                 joined = joined_graphs(graphs, self.bundle.types)
                 plan = self.network.plan(joined) if labels is None else self.network.plan(joined, labels)
             self._plans[key] = plan

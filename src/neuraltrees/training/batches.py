@@ -11,7 +11,8 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from neuraltrees.data.features import edge_attr_of
-from neuraltrees.data.task import Task, type_of
+from neuraltrees.data.graph_checks import type_of
+from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.network import Network

@@ -11,9 +11,11 @@ from torch import Tensor, nn
 
 from neuraltrees.data.features import describe, from_description
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
+from neuraltrees.decomposition.decompose import Method
 from neuraltrees.decomposition.sampling import Sampler
 from neuraltrees.errors import DivergedError, InputError
 from neuraltrees.files import PathLike, as_path
+from neuraltrees.htree.build import Terminal
 from neuraltrees.nn.encoder import Categories, Features
 from neuraltrees.nn.network import Network
 from neuraltrees.objectives import Classification, Objective, find_objective
@@ -40,7 +42,7 @@ class Bundle:
         types: the names of the node types.
         edge_features: what the features of edges are; None where it reads none.
         scaling: how features are scaled first.
-        max_treewidth, seed, sampler: how H-trees are built.
+        max_treewidth, seed, sampler, method, terminal: how H-trees are built.
         facts: where it comes from, such as its metrics.
     """
 
@@ -55,6 +57,8 @@ class Bundle:
     seed: int = 0
     facts: dict[str, Any] | None = None
     sampler: Sampler = "elimination"
+    method: Method = "min_fill"
+    terminal: Terminal = "clique"
 
     @classmethod
     def of(cls, fitted: Fitted, run: int | Sequence[int] | None = None) -> Bundle:
@@ -98,6 +102,8 @@ class Bundle:
             task.seed,
             facts,
             task.sampler,
+            task.method,
+            task.terminal,
         )
 
     @property
@@ -147,6 +153,8 @@ class Bundle:
             "max_treewidth": self.max_treewidth,
             "seed": self.seed,
             "sampler": self.sampler,
+            "method": self.method,
+            "terminal": self.terminal,
             "logarithm": self.scaling.logarithm,
             "squares": self.scaling.squares,
             "geometry": self.scaling.geometry,
@@ -200,6 +208,8 @@ class Bundle:
                 about["seed"],
                 about["facts"],
                 about.get("sampler", "paper"),  # an older file had no other
+                about.get("method", "min_fill"),
+                about.get("terminal", "clique"),
             )
             bundle.build()
         except (KeyError, TypeError, AttributeError, RuntimeError) as error:

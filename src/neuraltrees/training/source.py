@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neuraltrees.data.task import Task, type_of
+from neuraltrees.data.graph_checks import type_of
+from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.nn.network import Network
 from neuraltrees.nn.ragged import Column, Ragged
