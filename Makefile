@@ -4,7 +4,8 @@ DATA := $(wildcard ../shared/datasets)
 ifneq ($(DATA),)
 export NEURALTREES_DATA ?= $(abspath $(DATA))
 endif
-CORE := $(wildcard cpp/include/neuraltrees/*.hpp cpp/src/*.hpp cpp/src/*.cpp bindings/*.cpp) cpp/CMakeLists.txt CMakeLists.txt
+CORE := $(wildcard cpp/include/neuraltrees/*.hpp cpp/src/*.hpp cpp/src/*.cpp cpp/src/canonical/*.hpp \
+	cpp/src/canonical/*.cpp bindings/*.cpp) cpp/CMakeLists.txt CMakeLists.txt
 CPP_BUILD := build/sanitized
 CPP_FILES = $(or $(shell git ls-files 'cpp/*.[ch]pp' 'bindings/*.[ch]pp'),$(error Expected tracked C++ files, got none. \
 	Run this in a git checkout))

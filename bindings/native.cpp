@@ -26,7 +26,8 @@ nt::Method method_of(const std::string& name) {
                                                            {"min_degree", nt::Method::min_degree},
                                                            {"junction_tree", nt::Method::junction_tree},
                                                            {"exact", nt::Method::exact},
-                                                           {"best", nt::Method::best}};
+                                                           {"best", nt::Method::best},
+                                                           {"canonical", nt::Method::canonical}};
     return methods.at(name);
 }
 
@@ -123,8 +124,13 @@ void bind_decompositions(nb::module_& m) {
                 };
             auto td = run([&](nt::Watch watch) { return nt::decompose(graph_view(ptr, adj), options, watch); },
                           time_limit, report);
+            nb::object kinds = nb::none(), order = nb::none();
+            if (options.method == nt::Method::canonical) {
+                kinds = nb::cast(give(std::move(td.kinds)));
+                order = nb::cast(give(std::move(td.bag_order)));
+            }
             return nb::make_tuple(give(std::move(td.bag_ptr)), give(std::move(td.bag_nodes)), give(std::move(td.edges)),
-                                  td.lower_bound, static_cast<int>(td.shortcut));
+                                  td.lower_bound, static_cast<int>(td.shortcut), kinds, order);
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "time_limit"_a, "threads"_a,
         "progress"_a.none());
@@ -179,41 +185,46 @@ void bind_htrees(nb::module_& m) {
     m.def(
         "build_htree",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<std::int64_t>& bag_ptr,
-           const In<nt::Vertex>& bag_nodes, const Pairs& edges, const std::string& method, std::uint64_t seed,
-           int restarts, std::int64_t max_nodes, int threads, bool trusted, const nb::callable& announce) {
+           const In<nt::Vertex>& bag_nodes, const Pairs& edges, const std::optional<In<std::int8_t>>& kinds,
+           const std::optional<In<nt::Vertex>>& bag_order, const std::string& method, std::uint64_t seed, int restarts,
+           std::int64_t max_nodes, int threads, bool terminal_bags, bool trusted, const nb::callable& announce) {
             nt::HTreeOptions options{{method_of(method), seed, restarts, threads}, max_nodes};
+            if (terminal_bags) options.terminal = nt::Terminal::bag;
             options.announce = [&](std::int64_t nodes) {
                 nb::gil_scoped_acquire lock;
                 announce(nodes);
             };
             auto tree = run([&](nt::Watch watch) {
                 const auto graph = graph_view(ptr, adj);
-                const auto given = td_view(bag_ptr, bag_nodes, edges);
-                if (trusted || nt::is_normalised(graph, given, watch))
+                auto given = td_view(bag_ptr, bag_nodes, edges);
+                if (kinds && bag_order) given.kinds = view(*kinds), given.bag_order = view(*bag_order);
+                const auto nested = terminal_bags || kinds ? nt::Nested::keep : nt::Nested::merge;
+                if (trusted || nt::is_normalised(graph, given, nested, watch))
                     return nt::build_htree(graph, given, options, watch);
-                return nt::build_htree(graph, nt::normalised(graph, given, watch), options, watch);
+                return nt::build_htree(graph, nt::normalised(graph, given, nested, watch), options, watch);
             });
+            const nb::object kind = tree.kind.data ? nb::cast(give(std::move(tree.kind))) : nb::none();
             return nb::make_tuple(give(std::move(tree.parent)), give(std::move(tree.level)),
                                   give(std::move(tree.kappa)), give(std::move(tree.edge_index), 2),
                                   give(std::move(tree.edge_type)), give(std::move(tree.bag_ptr)),
-                                  give(std::move(tree.bag_nodes)), give(std::move(tree.component)));
+                                  give(std::move(tree.bag_nodes)), give(std::move(tree.component)), kind);
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
-        "edges"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "max_nodes"_a, "threads"_a, "trusted"_a,
-        "announce"_a);
+        "edges"_a.noconvert(), "kinds"_a.noconvert().none(), "bag_order"_a.noconvert().none(), "method"_a, "seed"_a,
+        "restarts"_a, "max_nodes"_a, "threads"_a, "terminal_bags"_a, "trusted"_a, "announce"_a);
 
     m.def(
         "htree_violation",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const Ids& parent, const Ids& level,
            const Ids& kappa, const Ids& edge_index, const Ids& edge_type, const Ids& bag_ptr, const Ids& bag_nodes,
-           const Ids& component) {
-            const nt::HTreeView tree{view(parent),  view(level),     view(kappa),      view(component),
-                                     view(bag_ptr), view(bag_nodes), view(edge_index), view(edge_type)};
+           const Ids& component, const Ids& kind) {
+            const nt::HTreeView tree{view(parent),    view(level),      view(kappa),     view(component), view(bag_ptr),
+                                     view(bag_nodes), view(edge_index), view(edge_type), view(kind)};
             return run([&](nt::Watch watch) { return nt::first_violation(graph_view(ptr, adj), tree, watch); });
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "parent"_a.noconvert(), "level"_a.noconvert(), "kappa"_a.noconvert(),
         "edge_index"_a.noconvert(), "edge_type"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
-        "component"_a.noconvert());
+        "component"_a.noconvert(), "kind"_a.noconvert());
 
     m.def(
         "htree_diameters",

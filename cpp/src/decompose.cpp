@@ -5,6 +5,7 @@
 #include <map>
 
 #include "neuraltrees/bounds.hpp"
+#include "neuraltrees/canonical.hpp"
 #include "neuraltrees/parallel.hpp"
 #include "neuraltrees/search.hpp"
 #include "neuraltrees/triangulation.hpp"
@@ -301,6 +302,7 @@ SmallDecomposition decompose_small(const SmallGraph& graph, const DecomposeOptio
 }
 
 TreeDecomposition decompose(GraphView graph, const DecomposeOptions& given, Watch watch) {
+    if (given.method == Method::canonical) return canonical_decomposition(graph, watch);
     DecomposeOptions options = given;
     const bool searches = options.method == Method::exact || options.method == Method::best;
     if (options.method == Method::exact) options.restarts = 1;  // a proof needs no narrow start

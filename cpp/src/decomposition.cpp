@@ -229,13 +229,14 @@ std::optional<std::string> first_violation(GraphView graph, DecompositionView td
     return std::nullopt;
 }
 
-bool is_normalised(GraphView graph, DecompositionView td, Watch watch) {
+bool is_normalised(GraphView graph, DecompositionView td, Nested nested, Watch watch) {
     const Components components = connected_components(graph, watch);
     const std::int64_t bags = td.num_bags();
     std::vector<Vertex> above(bags, -1);
     for (auto [a, b] : td.edges) {
         const Vertex low = std::min(a, b), high = std::max(a, b);
         if (std::exchange(above[high], low) >= 0) return false;
+        if (nested == Nested::keep) continue;
         const auto x = td.bag(a), y = td.bag(b);
         watch.check(static_cast<std::int64_t>(x.size() + y.size()));
         if (std::includes(x.begin(), x.end(), y.begin(), y.end())) return false;
@@ -252,21 +253,21 @@ bool is_normalised(GraphView graph, DecompositionView td, Watch watch) {
     return label + 1 == components.count();
 }
 
-TreeDecomposition normalised(GraphView graph, DecompositionView td, Watch watch) {
+TreeDecomposition normalised(GraphView graph, DecompositionView td, Nested nested, Watch watch) {
     const Components components = connected_components(graph, watch);
     const Forest forest = rooted(td);
 
     // Cut every bag by component. Of one component, the pieces form a subtree, so a piece's parent piece is in the
     // parent bag.
     struct Piece {
-        Vertex component, parent;
+        Vertex component, parent, bag;
         std::vector<Vertex> nodes;
     };
     std::vector<Piece> pieces;
     std::vector<std::int64_t> piece_ptr(td.num_bags(), 0), piece_end(td.num_bags(), 0);
     for (Vertex b : forest.top_down) {
         watch.check(1 + 8 * static_cast<std::int64_t>(td.bag(b).size()));
-        std::vector<Vertex> nodes(td.bag(b).begin(), td.bag(b).end());
+        std::vector<Vertex> nodes(td.order(b).begin(), td.order(b).end());
         std::stable_sort(nodes.begin(), nodes.end(),
                          [&](Vertex x, Vertex y) { return components.label[x] < components.label[y]; });
         piece_ptr[b] = static_cast<std::int64_t>(pieces.size());
@@ -278,7 +279,7 @@ TreeDecomposition normalised(GraphView graph, DecompositionView td, Watch watch)
             if (const Vertex p = forest.parent[b]; p >= 0)
                 for (auto q = piece_ptr[p]; q < piece_end[p]; ++q)
                     if (pieces[q].component == label) parent = static_cast<Vertex>(q);
-            pieces.push_back({label, parent, {nodes.begin() + i, nodes.begin() + j}});
+            pieces.push_back({label, parent, b, {nodes.begin() + i, nodes.begin() + j}});
             i = j;
         }
         piece_end[b] = static_cast<std::int64_t>(pieces.size());
@@ -295,7 +296,7 @@ TreeDecomposition normalised(GraphView graph, DecompositionView td, Watch watch)
         return std::includes(outer.begin(), outer.end(), inner.begin(), inner.end());
     };
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-        if (pieces[i].parent < 0) continue;
+        if (pieces[i].parent < 0 || nested == Nested::keep) continue;
         const Vertex p = find(pieces[i].parent);
         watch.check(static_cast<std::int64_t>(pieces[p].nodes.size() + pieces[i].nodes.size()));
         if (contains(pieces[p].nodes, pieces[i].nodes)) {
@@ -314,7 +315,13 @@ TreeDecomposition normalised(GraphView graph, DecompositionView td, Watch watch)
     TreeDecomposition out;
     for (Vertex i : kept) {
         number[i] = static_cast<Vertex>(out.bag_ptr.size()) - 1;
-        out.add_bag(pieces[i].nodes);
+        auto& nodes = pieces[i].nodes;
+        if (!td.kinds.empty()) {
+            out.kinds.push_back(nodes.size() == td.bag(pieces[i].bag).size() ? td.kinds[pieces[i].bag] : 0);
+            out.bag_order.insert(out.bag_order.end(), nodes.begin(), nodes.end());
+            std::sort(nodes.begin(), nodes.end());
+        }
+        out.add_bag(nodes);
     }
     for (Vertex i : kept)
         if (pieces[i].parent >= 0) out.edges.push_back({number[find(pieces[i].parent)], number[i]});

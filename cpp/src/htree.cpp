@@ -59,7 +59,7 @@ void prefetch_rows(GraphView graph, DecompositionView td, std::int64_t bag, std:
 
 /// The positions in the arrays of a root bag and of the nodes below it.
 struct Place {
-    const BagPlan* plan;
+    const BagPlan* plan;  // null: leaves only
     std::int64_t component;
     std::int64_t root, below;              // node numbers of the bag and of the first node below
     std::int64_t root_entry, below_entry;  // positions of their bags in bag_nodes
@@ -83,13 +83,13 @@ public:
         down_type_ = up_type_ + children;
     }
 
-    void stamp(const Place& place, std::span<const Vertex> bag) {
+    /// The leaves right below the root stand in the given order of its members.
+    void stamp(const Place& place, std::span<const Vertex> bag, std::span<const Vertex> order) {
         node(place.root, -1, 0, -1, place.component, place.root_entry);
         std::copy(bag.begin(), bag.end(), bag_nodes_ + place.root_entry);
         Cursor at{place.below, place.below_entry, place.below_rank};
-        const auto size = static_cast<std::int64_t>(bag.size());
-        if (place.plan->children.empty()) {
-            leaves(at, place.root, 1, place.root_entry, size, place.component);
+        if (place.plan == nullptr || place.plan->children.empty()) {
+            leaves(at, place.root, 1, order, place.component);
             return;
         }
         open(place.plan, place.root);
@@ -102,7 +102,7 @@ public:
             const std::int64_t* names = bag_nodes_ + bag_ptr_[above];
             for (Vertex m : child->members) bag_nodes_[at.entry++] = names[m];
             if (child->plan->children.empty())
-                leaves(at, id, depth + 1, first, at.entry - first, place.component);
+                leaves(at, id, depth + 1, std::span(bag_nodes_ + first, bag_nodes_ + at.entry), place.component);
             else
                 open(child->plan, id);
         }
@@ -116,12 +116,13 @@ private:
     void open(const BagPlan* plan, std::int64_t id) {
         for (auto it = plan->children.rbegin(); it != plan->children.rend(); ++it) stack_.emplace_back(&*it, id);
     }
-    void leaves(Cursor& at, std::int64_t above, std::int64_t depth, std::int64_t first, std::int64_t count,
-                std::int64_t component) {
+    template <typename Members>
+    void leaves(Cursor& at, std::int64_t above, std::int64_t depth, Members members, std::int64_t component) {
         const std::int64_t id = at.node, entry = at.entry, rank = at.rank;
+        const auto count = static_cast<std::int64_t>(members.size());
         watch_.check(8 + 8 * count);
         for (std::int64_t i = 0; i < count; ++i) {
-            const std::int64_t v = bag_nodes_[first + i];
+            const std::int64_t v = members[i];
             node(id + i, above, depth, v, component, entry + i);
             bag_nodes_[entry + i] = v;
             edges(rank + i, id + i, above);
@@ -241,8 +242,9 @@ Totals assign_positions(DecompositionView td, std::span<Place> places) {
             places[r].below = at.nodes;
             places[r].below_entry = at.entries;
             places[r].below_rank = at.nodes - first_root[c + 1];
-            at.nodes += places[r].plan->nodes - 1;
-            at.entries += places[r].plan->entries - static_cast<std::int64_t>(td.bag(r).size());
+            const auto size = static_cast<std::int64_t>(td.bag(r).size());
+            at.nodes += places[r].plan ? places[r].plan->nodes - 1 : size;
+            at.entries += places[r].plan ? places[r].plan->entries - size : size;
         }
     }
     return at;
@@ -255,14 +257,20 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
     const int threads = std::max(1, options.nested.threads);
     DecomposeOptions nested = options.nested;
     nested.threads = 1;
-    if (nested.method == Method::exact || nested.method == Method::best) nested.method = Method::min_fill;
+    if (nested.method != Method::min_degree && nested.method != Method::junction_tree) nested.method = Method::min_fill;
 
-    refuse_early(graph, td, options, nested, watch);
     std::vector<std::unique_ptr<BagPlanner>> planners;
-    for (int t = 0; t < threads; ++t) planners.push_back(BagPlanner::borrow(nested, options.max_nodes, watch));
     const auto storage = std::make_unique_for_overwrite<Place[]>(roots);
     const std::span<Place> places(storage.get(), static_cast<std::size_t>(roots));
-    plan_roots(graph, td, options, planners, places, watch);
+    if (options.terminal == Terminal::bag) {
+        const std::int64_t nodes = roots + static_cast<std::int64_t>(td.bag_nodes.size());
+        if (nodes > options.max_nodes) throw TreeTooLargeError(options.max_nodes, td.width(), nodes, true);
+        for (Place& place : places) place.plan = nullptr;
+    } else {
+        refuse_early(graph, td, options, nested, watch);
+        for (int t = 0; t < threads; ++t) planners.push_back(BagPlanner::borrow(nested, options.max_nodes, watch));
+        plan_roots(graph, td, options, planners, places, watch);
+    }
     const Totals total = assign_positions(td, places);
     if (options.announce) options.announce(total.nodes);
 
@@ -290,10 +298,15 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
         roots, roots_per_chunk, threads,
         [&](std::int64_t begin, std::int64_t end, int) {
             Stamper stamper(tree, root_edges, children, watch);
-            for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r));
+            for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r), td.order(r));
         },
         watch);
     for (auto& planner : planners) BagPlanner::give_back(std::move(planner));
+    if (!td.kinds.empty()) {
+        tree.kind = Buffer(total.nodes);
+        std::fill_n(tree.kind.data.get(), total.nodes, 0);
+        for (std::int64_t r = 0; r < roots; ++r) tree.kind[places[r].root] = td.kinds[r];
+    }
     return tree;
 }
 

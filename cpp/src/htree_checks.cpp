@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "neuraltrees/error.hpp"
 #include "neuraltrees/htree.hpp"
 
 namespace neuraltrees {
@@ -15,8 +14,8 @@ public:
         : g_(graph), t_(tree), n_(tree.num_nodes()), watch_(watch) {}
 
     std::optional<std::string> run() {
-        for (auto check : {&Checker::shapes, &Checker::hierarchy, &Checker::bags, &Checker::edges, &Checker::roots,
-                           &Checker::leaves, &Checker::nesting, &Checker::sizes})
+        for (auto check : {&Checker::shapes, &Checker::hierarchy, &Checker::bags, &Checker::kinds, &Checker::edges,
+                           &Checker::roots, &Checker::leaves, &Checker::nesting, &Checker::sizes})
             if (auto why = (this->*check)()) return why;
         return std::nullopt;
     }
@@ -34,6 +33,8 @@ private:
             return "bag_ptr does not span bag_nodes";
         for (std::int64_t i = 0; i < n_; ++i)
             if (t_.bag_ptr[i + 1] < t_.bag_ptr[i]) return "bag_ptr decreases at node " + text(i);
+        if (!t_.kind.empty() && t_.kind.size() != n)
+            return "the arrays parent and kind disagree about the number of nodes";
         return std::nullopt;
     }
 
@@ -49,7 +50,30 @@ private:
             if (p >= 0 && t_.component[i] != t_.component[p])
                 return "node " + text(i) + " is in another component than its parent";
             if (p >= 0) ++children_[p];
-            (p < 0 ? roots_ : rest_) += 1;
+            roots_ += p < 0;
+            terminal_ = terminal_ && t_.level[i] < 2;
+        }
+        return std::nullopt;
+    }
+
+    /// Kinds are those of roots; a canonical decomposition has bags inside others.
+    Why kinds() {
+        for (std::int64_t i = 0; i < static_cast<std::int64_t>(t_.kind.size()); ++i) {
+            if (t_.kind[i] == 0) continue;
+            const auto size = static_cast<std::int64_t>(t_.bag(i).size());
+            if (t_.parent[i] >= 0) return "node " + text(i) + " has a kind but is no root";
+            bool fits = false;
+            switch (static_cast<BagKind>(t_.kind[i])) {
+                case BagKind::vertex: fits = size == 1; break;
+                case BagKind::bridge:
+                case BagKind::pair: fits = size == 2; break;
+                case BagKind::cycle: fits = size >= 3; break;
+                case BagKind::rigid: fits = size >= 4; break;
+                default: break;
+            }
+            if (t_.kind[i] != static_cast<std::int8_t>(t_.kind[i]) || !fits)
+                return "root node " + text(i) + " of " + text(size) + " graph nodes has kind " + text(t_.kind[i]);
+            canonical_ = true;
         }
         return std::nullopt;
     }
@@ -111,7 +135,8 @@ private:
         return std::nullopt;
     }
 
-    /// The roots are a normalised decomposition of the graph, and `component` numbers its trees.
+    /// The roots are a normalised decomposition of the graph, and `component` numbers its trees. Only canonical ones
+    /// and trees with leaves under every root may have a bag inside another.
     Why roots() {
         std::vector<Vertex> number(n_, -1);
         TreeDecomposition td;
@@ -128,8 +153,9 @@ private:
         if (auto why = first_violation(g_, td, watch_)) return "the root bags are no tree decomposition: " + *why;
         for (auto [a, b] : td.edges) {
             const auto x = td.view().bag(a), y = td.view().bag(b);
-            if (std::includes(x.begin(), x.end(), y.begin(), y.end()) ||
-                std::includes(y.begin(), y.end(), x.begin(), x.end()))
+            if (!canonical_ && !terminal_ &&
+                (std::includes(x.begin(), x.end(), y.begin(), y.end()) ||
+                 std::includes(y.begin(), y.end(), x.begin(), x.end())))
                 return "of root nodes " + text(node[a]) + " and " + text(node[b]) + ", one bag contains the other";
             if (t_.component[node[a]] != t_.component[node[b]])
                 return "root nodes " + text(node[a]) + " and " + text(node[b]) +
@@ -168,7 +194,7 @@ private:
 
     /// The children of every inner node are the bags of a tree decomposition of its graph: they cover its vertices and
     /// edges, and a maximum spanning forest of their intersections weighs Σ|Bᵢ| − |∪Bᵢ|. They are leaves exactly if the
-    /// graph is complete.
+    /// graph is complete, unless all nodes below the roots are.
     Why nesting() {
         std::vector<std::int64_t> ptr(n_ + 1, 0);
         for (std::int64_t i = 0; i < n_; ++i) ptr[i + 1] = ptr[i] + children_[i];
@@ -183,6 +209,7 @@ private:
 
     Why nested(std::int64_t i, std::span<const std::int64_t> children) {
         const auto bag = t_.bag(i);
+        if (terminal_) return distinct(i, children);
         std::vector<std::array<std::int64_t, 2>> pairs;
         for (std::size_t a = 0; a < bag.size(); ++a) {
             watch_.check(4 * static_cast<std::int64_t>(bag.size()));
@@ -197,6 +224,7 @@ private:
             return "the graph of node " + text(i) +
                    (complete ? " is complete, but not all of its children are leaves"
                              : " is not complete, but its children are leaves");
+        if (complete) return distinct(i, children);
         std::vector<std::int64_t> covered;
         std::int64_t weight = 0;
         for (std::int64_t c : children) {
@@ -206,9 +234,6 @@ private:
         std::sort(covered.begin(), covered.end());
         covered.erase(std::unique(covered.begin(), covered.end()), covered.end());
         if (covered.size() != bag.size()) return "the children of node " + text(i) + " do not cover its bag";
-        if (complete)
-            return covered.size() == children.size() ? Why{}
-                                                     : Why{"node " + text(i) + " has two leaves of one graph node"};
         for (auto [u, v] : pairs) {
             watch_.check(8 * static_cast<std::int64_t>(children.size()));
             if (std::none_of(children.begin(), children.end(), [&, u = u, v = v](std::int64_t c) {
@@ -228,6 +253,18 @@ private:
         if (const std::int64_t most = spanning_weight(children); most != weight)
             return "the children of node " + text(i) + " are no tree decomposition: their intersections span " +
                    text(most) + ", not " + text(weight);
+        return std::nullopt;
+    }
+
+    /// One leaf per member.
+    Why distinct(std::int64_t i, std::span<const std::int64_t> leaves) {
+        std::vector<std::int64_t> covered;
+        for (std::int64_t c : leaves) covered.push_back(t_.kappa[c]);
+        std::sort(covered.begin(), covered.end());
+        watch_.check(4 * static_cast<std::int64_t>(covered.size()));
+        if (std::adjacent_find(covered.begin(), covered.end()) != covered.end())
+            return "node " + text(i) + " has two leaves of one graph node";
+        if (covered.size() != t_.bag(i).size()) return "the children of node " + text(i) + " do not cover its bag";
         return std::nullopt;
     }
 
@@ -260,8 +297,10 @@ private:
         return total;
     }
 
-    /// The bounds of the paper's appendix: the degree of nodes below the roots, and the size of the whole tree.
+    /// The bounds of the paper's appendix: the degree of nodes below the roots, and the size of the whole tree, which
+    /// hold if no root bag is inside another.
     Why sizes() {
+        if (canonical_ || terminal_) return std::nullopt;
         std::int64_t width = 0;
         for (std::int64_t i = 0; i < n_; ++i)
             if (t_.parent[i] < 0) width = std::max(width, static_cast<std::int64_t>(t_.bag(i).size()));
@@ -277,7 +316,8 @@ private:
 
     GraphView g_;
     const HTreeView& t_;
-    std::int64_t n_, roots_ = 0, rest_ = 0;
+    std::int64_t n_, roots_ = 0;
+    bool terminal_ = true, canonical_ = false;  // are all nodes below the roots leaves; have roots a kind
     Watch watch_;
     std::vector<std::int64_t> children_;
     std::vector<std::array<std::int64_t, 2>> root_edges_;
@@ -287,60 +327,6 @@ private:
 
 std::optional<std::string> first_violation(GraphView graph, const HTreeView& tree, Watch watch) {
     return Checker(graph, tree, watch).run();
-}
-
-std::vector<std::int64_t> diameters(const HTreeView& t, Watch watch) {
-    const std::int64_t n = t.num_nodes(), m = t.num_edges();
-    // The arrays may come from a file: whatever is used as an index is checked first.
-    if (static_cast<std::int64_t>(t.component.size()) != n || static_cast<std::int64_t>(t.edge_index.size()) != 2 * m)
-        throw InputError("Expected an H-tree; got arrays of different lengths.");
-    std::int64_t components = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-        watch.check(4);
-        if (t.parent[i] < -1 || t.parent[i] >= i || t.component[i] < 0 || t.component[i] >= n)
-            throw InputError("Expected an H-tree; got parent " + text(t.parent[i]) + " and component " +
-                             text(t.component[i]) + " at node " + text(i) + ".");
-        components = std::max(components, t.component[i] + 1);
-    }
-    for (std::int64_t e = 0; e < m; ++e)
-        if (std::min(t.edge_index[e], t.edge_index[m + e]) < 0 || std::max(t.edge_index[e], t.edge_index[m + e]) >= n)
-            throw InputError("Expected an H-tree; edge " + text(e) + " names a node that is not there.");
-    std::vector<std::int64_t> longest(components, 0), height(n, 0);
-    auto hang = [&](std::int64_t below, std::int64_t above) {
-        watch.check(4);
-        auto& best = longest[t.component[above]];
-        best = std::max(best, height[above] + height[below] + 1);
-        height[above] = std::max(height[above], height[below] + 1);
-    };
-    for (std::int64_t i = n; i-- > 0;)
-        if (t.parent[i] >= 0) hang(i, t.parent[i]);
-
-    // The same over the roots, in the reverse of a breadth-first order of their tree.
-    std::vector<std::int64_t> ptr(n + 1, 0), neighbour;
-    const std::int64_t edges = t.num_edges();
-    for (std::int64_t e = 0; e < edges; ++e)
-        if (t.edge_type[e] == 0) ++ptr[t.edge_index[e] + 1];
-    for (std::int64_t i = 0; i < n; ++i) ptr[i + 1] += ptr[i];
-    neighbour.resize(ptr[n]);
-    std::vector<std::int64_t> next(ptr.begin(), ptr.end() - 1);
-    for (std::int64_t e = 0; e < edges; ++e)
-        if (t.edge_type[e] == 0) neighbour[next[t.edge_index[e]]++] = t.edge_index[edges + e];
-    std::vector<std::int64_t> order, above(n, -2);
-    for (std::int64_t r = 0; r < n; ++r) {
-        if (t.parent[r] >= 0 || above[r] != -2) continue;
-        above[r] = -1;
-        std::size_t head = order.size();
-        order.push_back(r);
-        for (; head < order.size(); ++head)
-            for (std::int64_t e = ptr[order[head]]; e < ptr[order[head] + 1]; ++e)
-                if (above[neighbour[e]] == -2) {
-                    above[neighbour[e]] = order[head];
-                    order.push_back(neighbour[e]);
-                }
-    }
-    for (std::size_t i = order.size(); i-- > 0;)
-        if (above[order[i]] >= 0) hang(order[i], above[order[i]]);
-    return longest;
 }
 
 }  // namespace neuraltrees

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from neuraltrees.decomposition import BagKind as BagKind
 from neuraltrees.decomposition import BoundedTreewidthSample as BoundedTreewidthSample
 from neuraltrees.decomposition import TreeDecomposition as TreeDecomposition
 from neuraltrees.decomposition import decompose as decompose
@@ -148,6 +149,7 @@ _LAZY = {
 
 __all__ = [
     "ApproximationError",
+    "BagKind",
     "BoundedTreewidthSample",
     "DivergedError",
     "DivergenceWarning",

@@ -138,7 +138,26 @@ def test_htree_is_drawn_and_stored(golden: Path, tmp_path: Path, capsys: pytest.
     assert "drawn to" in output and "written to" in output
 
 
+def test_canonical_trees(golden: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bags, stored, nodes = tmp_path / "bags.json", tmp_path / "tree.safetensors", tmp_path / "tree.json"
+    code, output, errors = run(capsys, "decompose", golden, "--method", "canonical", "--out", bags, "--json")
+    assert (code, errors) == (0, "")
+    counts = {name: value for name, value in json.loads(output).items() if name.endswith("_bags")}
+    assert counts == {"vertex_bags": 0, "bridge_bags": 0, "cycle_bags": 2, "pair_bags": 1, "rigid_bags": 0}
+    assert json.loads(bags.read_text())["kinds"] == ["cycle", "pair", "cycle"]
+    options = ["--method", "canonical", "--terminal", "bag"]
+    assert run(capsys, "htree", golden, *options, "--out", stored)[0] == 0
+    tree = nt.build_htree(nt.Graph.read_gr(golden), method="canonical", terminal="bag")
+    assert nt.load_htree(stored) == tree
+    assert run(capsys, "htree", golden, *options, "--out", nodes)[0] == 0
+    written = json.loads(nodes.read_text())["nodes"]
+    assert [node.get("kind") for node in written] == ["cycle", "pair", "cycle", *[None] * 9]
+    code, output, _ = run(capsys, "htree", golden, *options, "--k", 1, "--json")
+    assert json.loads(output)["treewidth"] == 1
+
+
 BAD = {
+    "unknown terminal": (["htree", "{golden}", "--terminal", "leaf"], "Expected --terminal clique or bag; got 'leaf'"),
     "no such file": (["htree", "nowhere.gr"], "No such file or directory: nowhere.gr"),
     "a folder": (["decompose", "."], "Expected a graph file; got the folder ."),
     "unknown method": (["decompose", "{golden}", "--method", "magic"], "Expected --method out of min_fill, min_degree"),

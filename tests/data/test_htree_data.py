@@ -114,6 +114,7 @@ def test_every_tree_attribute_has_a_rule(batch: Batch) -> None:
         "tree_kappa": 3,
         "tree_bag_size": 0,
         "tree_bag_members": 3,
+        "tree_kind": 0,
     }
     assert all(name in batch._slice_dict and name in batch._inc_dict for name in TREE_ATTRIBUTES)
 
@@ -253,13 +254,14 @@ def test_two_settings_do_not_share_a_cached_dataset(tmp_path: Path) -> None:
 def test_a_tree_of_another_graph() -> None:
     with pytest.raises(nt.InputError, match="this graph of 3 nodes; got one of a graph of 4 nodes"):
         HTreeData.from_data(path(), tree_of(triangle_and_lone_node()))
-    triangle = nt.build_htree(nt.Graph([[0, 1, 2], [1, 2, 0]]))
-    with pytest.raises(nt.InputError, match="an edge between 0 and 2, which this one does not have"):
-        HTreeData.from_data(path(), triangle)
-    data = attach_htree(path())
-    with pytest.raises(nt.InputError, match="an edge between 0 and 2"):
-        data.htree = triangle
-    assert data.htree == tree_of(path())
+    edges = [[0, 1, 2, 3], [1, 2, 3, 0]], [[0, 1, 2], [1, 2, 3]]
+    square, row = (Data(edge_index=torch.tensor(e), num_nodes=4) for e in edges)
+    with pytest.raises(nt.InputError, match="an edge between 0 and 3, which this one does not have"):
+        HTreeData.from_data(row, tree_of(square))
+    data = attach_htree(row)
+    with pytest.raises(nt.InputError, match="an edge between 0 and 3"):
+        data.htree = tree_of(square)
+    assert data.htree == tree_of(row)
 
 
 def test_a_tree_that_was_left_behind() -> None:

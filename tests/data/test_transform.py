@@ -58,11 +58,13 @@ def test_every_setting_counts() -> None:
 
 def test_repr_names_every_setting() -> None:
     assert repr(ToHTree()) == (
-        "ToHTree(max_treewidth=None, method='min_fill', seed=0, restarts=4, max_nodes=50000000, sampler='elimination')"
+        "ToHTree(max_treewidth=None, method='min_fill', seed=0, restarts=4, max_nodes=50000000, sampler='elimination', "
+        "terminal='clique')"
     )
     other = ToHTree(4, "min_degree", 1, 2, 3)
     assert repr(other) == (
-        "ToHTree(max_treewidth=4, method='min_degree', seed=1, restarts=2, max_nodes=3, sampler='elimination')"
+        "ToHTree(max_treewidth=4, method='min_degree', seed=1, restarts=2, max_nodes=3, sampler='elimination', "
+        "terminal='clique')"
     )
     assert "max_treewidth=4" in repr(Compose([other]))
     assert repr(copy.deepcopy(other)) == repr(other)

@@ -40,7 +40,7 @@ def test_components_one_after_another() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "magic"}, "method out of min_fill, min_degree, junction_tree, exact, best; got 'magic'"),
+        ({"method": "magic"}, "method out of min_fill, min_degree, junction_tree, exact, best, canonical; got 'magic'"),
         ({"method": "Exact"}, "method out of .*; got 'Exact'"),
         ({"method": None}, "method out of .*; got None"),
         ({"seed": -1}, r"seed between 0 and 2\^64 - 1; got -1"),

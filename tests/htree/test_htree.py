@@ -138,8 +138,9 @@ def test_to_networkx(tree: nt.HTree) -> None:
     kinds = nx.get_edge_attributes(graph, "type")
     assert sorted(kinds.values()) == ["child"] * 15 + ["root"] * 2
     assert all(max(edge) < 3 for edge, kind in kinds.items() if kind == "root")
-    assert graph.nodes[0] == {"bag": tree.bag(0), "kappa": -1, "level": 0, "parent": -1, "component": 0}
-    assert graph.nodes[17] == {"bag": tree.bag(17), "kappa": tree.kappa[17], "level": 1, "parent": 2, "component": 0}
+    zero = {"component": 0, "kind": 0}
+    assert graph.nodes[0] == {"bag": tree.bag(0), "kappa": -1, "level": 0, "parent": -1, **zero}
+    assert graph.nodes[17] == {"bag": tree.bag(17), "kappa": tree.kappa[17], "level": 1, "parent": 2, **zero}
     assert all(type(value) is int for name, value in graph.nodes[17].items() if name != "bag")
 
 
@@ -182,8 +183,8 @@ def test_tensors_are_the_memory_of_the_core(monkeypatch: pytest.MonkeyPatch) -> 
         return tuple(arrays)
 
     monkeypatch.setattr(core, "build_htree", build)
-    tree = nt.build_htree(GOLDEN)
-    assert len(arrays) == len(NAMES)
+    tree = nt.build_htree(GOLDEN, method="canonical")
+    assert len(arrays) == len(NAMES) + 1  # the kinds
     for field, array in zip(dataclasses.fields(tree), arrays, strict=True):
         assert not array.flags.owndata, field.name
         assert getattr(tree, field.name).data_ptr() == array.ctypes.data, field.name

@@ -13,15 +13,31 @@
 
 namespace neuraltrees {
 
-/// Bags and the forest that joins them, seen through flat arrays; the nodes of a bag are sorted.
+/// What a bag of a canonical decomposition stands for.
+enum class BagKind : std::int8_t {
+    other = 0,
+    vertex = 1,  // a cut vertex or an isolated one
+    bridge = 2,
+    cycle = 3,
+    pair = 4,
+    rigid = 5,  // 3-connected
+};
+
+/// Bags and the forest that joins them, seen through flat arrays; the nodes of a bag are sorted. Canonical ones also
+/// have kinds, and the nodes of every bag in its own order.
 struct DecompositionView {
     std::span<const std::int64_t> bag_ptr;
     std::span<const Vertex> bag_nodes;
     std::span<const std::array<Vertex, 2>> edges;
+    std::span<const std::int8_t> kinds = {};
+    std::span<const Vertex> bag_order = {};
 
     std::int64_t num_bags() const { return static_cast<std::int64_t>(bag_ptr.size()) - 1; }
     std::span<const Vertex> bag(std::int64_t b) const {
         return bag_nodes.subspan(bag_ptr[b], bag_ptr[b + 1] - bag_ptr[b]);
+    }
+    std::span<const Vertex> order(std::int64_t b) const {
+        return bag_order.empty() ? bag(b) : bag_order.subspan(bag_ptr[b], bag_ptr[b + 1] - bag_ptr[b]);
     }
     int width() const {
         std::int64_t largest = 0;
@@ -34,10 +50,12 @@ struct TreeDecomposition {
     std::vector<std::int64_t> bag_ptr{0};
     std::vector<Vertex> bag_nodes;
     std::vector<std::array<Vertex, 2>> edges;
+    std::vector<std::int8_t> kinds;  // with bag_order: of canonical decompositions only
+    std::vector<Vertex> bag_order;
     int lower_bound = -1;
     Shortcut shortcut = Shortcut::none;  // the cheapest one of all components
 
-    DecompositionView view() const { return {bag_ptr, bag_nodes, edges}; }
+    DecompositionView view() const { return {bag_ptr, bag_nodes, edges, kinds, bag_order}; }
     operator DecompositionView() const { return view(); }
     int width() const { return view().width(); }
     void add_bag(std::span<const Vertex> nodes) {
@@ -59,11 +77,15 @@ int width_of_order(GraphView graph, std::span<const Vertex> order, Watch watch =
 /// A sentence about the first property of a tree decomposition that fails and where, or nothing.
 std::optional<std::string> first_violation(GraphView graph, DecompositionView decomposition, Watch watch = {});
 
-/// Does it have one tree per connected component, in the order of the components, parents before children, and no bag
-/// inside another? Expects a valid decomposition.
-bool is_normalised(GraphView graph, DecompositionView decomposition, Watch watch = {});
+/// What becomes of a bag inside another.
+enum class Nested { merge, keep };
 
-/// The same decomposition in that form; expects a valid one.
-TreeDecomposition normalised(GraphView graph, DecompositionView decomposition, Watch watch = {});
+/// Does it have one tree per connected component, in the order of the components, parents before children, no bag empty
+/// and, unless they are kept, none inside another? Expects a valid decomposition.
+bool is_normalised(GraphView graph, DecompositionView decomposition, Nested nested = Nested::merge, Watch watch = {});
+
+/// The same decomposition in that form; expects a valid one. Kinds and orders can only be kept together with all bags.
+TreeDecomposition normalised(GraphView graph, DecompositionView decomposition, Nested nested = Nested::merge,
+                             Watch watch = {});
 
 }  // namespace neuraltrees

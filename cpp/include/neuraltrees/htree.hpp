@@ -22,18 +22,24 @@ struct HTree {
     Buffer parent, level, kappa, component, bag_ptr, bag_nodes;
     Buffer edge_index;  // 2 × E, sources then targets
     Buffer edge_type;   // 0 root-root, 1 child→parent, 2 parent→child
+    Buffer kind;        // BagKind of a root, 0 of other nodes; empty if the decomposition has no kinds
 };
+
+/// Where the recursion ends: at bags whose graph is complete, or at every root. The children are then leaves.
+enum class Terminal { clique, bag };
 
 struct HTreeOptions {
     /// How the graphs of the bags are decomposed; `nested.threads` serves the whole construction.
     DecomposeOptions nested;
     std::int64_t max_nodes = 50'000'000;
+    Terminal terminal = Terminal::clique;
     /// Told the number of nodes, by the thread that called, before the arrays are allocated.
     std::function<void(std::int64_t nodes)> announce = {};
 };
 
 /// Builds the H-tree (Algorithm 1 of the paper): every bag B gets the bags of a decomposition of G[B] as children,
-/// recursively, down to single vertices. The decomposition must be valid and normalised. Throws TreeTooLargeError,
+/// recursively, down to single vertices; with terminal bags, one leaf per member in the order of the bag instead. The
+/// decomposition must be valid and normalised, but bags inside others may be kept. Throws TreeTooLargeError,
 /// before the arrays are allocated, if the tree would have more than `max_nodes` nodes; within about a second if a
 /// sample of wide root bags shows that it would have far more.
 HTree build_htree(GraphView graph, DecompositionView decomposition, const HTreeOptions& options, Watch watch = {});
@@ -41,6 +47,7 @@ HTree build_htree(GraphView graph, DecompositionView decomposition, const HTreeO
 /// The arrays of an H-tree from any source; they may be invalid.
 struct HTreeView {
     std::span<const std::int64_t> parent, level, kappa, component, bag_ptr, bag_nodes, edge_index, edge_type;
+    std::span<const std::int64_t> kind = {};
 
     std::int64_t num_nodes() const { return static_cast<std::int64_t>(parent.size()); }
     std::int64_t num_edges() const { return static_cast<std::int64_t>(edge_type.size()); }

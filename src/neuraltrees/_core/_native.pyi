@@ -6,6 +6,7 @@ import numpy.typing as npt
 
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
+Int8 = npt.NDArray[np.int8]
 Float64 = npt.NDArray[np.float64]
 Csr = tuple[Int64, Int32]
 
@@ -26,7 +27,7 @@ def decompose(
     time_limit: float,
     threads: int,
     progress: Callable[[int, int], object] | None,
-) -> tuple[Int64, Int32, Int32, int, int]: ...
+) -> tuple[Int64, Int32, Int32, int, int, Int8 | None, Int32 | None]: ...
 def decomposition_from_order(ptr: Int64, adj: Int32, order: Int32) -> tuple[Int64, Int32, Int32]: ...
 def decomposition_violation(ptr: Int64, adj: Int32, bag_ptr: Int64, bag_nodes: Int32, edges: Int32) -> str | None: ...
 def sample_bounded_treewidth(ptr: Int64, adj: Int32, k: int, seed: int) -> tuple[Int64, Int32, Int64, Int32, Int32]: ...
@@ -39,14 +40,17 @@ def build_htree(
     bag_ptr: Int64,
     bag_nodes: Int32,
     edges: Int32,
+    kinds: Int8 | None,
+    bag_order: Int32 | None,
     method: str,
     seed: int,
     restarts: int,
     max_nodes: int,
     threads: int,
+    terminal_bags: bool,
     trusted: bool,
     announce: Callable[[int], object],
-) -> tuple[Int64, Int64, Int64, Int64, Int64, Int64, Int64, Int64]: ...
+) -> tuple[Int64, Int64, Int64, Int64, Int64, Int64, Int64, Int64, Int64 | None]: ...
 def htree_violation(
     ptr: Int64,
     adj: Int32,
@@ -58,6 +62,7 @@ def htree_violation(
     bag_ptr: Int64,
     bag_nodes: Int64,
     component: Int64,
+    kind: Int64,
 ) -> str | None: ...
 def htree_diameters(parent: Int64, edge_index: Int64, edge_type: Int64, component: Int64) -> Int64: ...
 def least_states(ptr: Int64, adj: Int32, log_states: Float64, seed: int) -> tuple[Int64, Int32, Int32]: ...

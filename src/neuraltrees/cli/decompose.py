@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, cast
 
+import numpy as np
 import typer
 
 from neuraltrees.cli.options import AsJson
 from neuraltrees.cli.terminal import Value, decomposing, errors, say, show, working
-from neuraltrees.decomposition import TreeDecomposition, decompose
+from neuraltrees.decomposition import BagKind, TreeDecomposition, decompose
 from neuraltrees.decomposition.decompose import DEFAULT_SECONDS, METHODS, Method, check_method
 from neuraltrees.errors import InputError
 from neuraltrees.files import check_folder, write_whole
@@ -34,7 +35,7 @@ TimeLimit = Annotated[
     float | None,
     typer.Option(
         "--time-limit",
-        help="Seconds, for any method; 60 by default for exact, 10 for best, no limit for the others.",
+        help="Seconds, for any method but canonical; 60 by default for exact, 10 for best, no limit for the others.",
         show_default=False,
     ),
 ]
@@ -78,11 +79,20 @@ def decompose_file(
         "width": td.width,
         "lower bound": td.lower_bound,
         "proven optimal": td.optimal,
+        **_kinds_of_bags(td),
         **({"note": td.note} if td.note else {}),
         "seconds": round(seconds, 4),
         "written to": None if out is None else str(out),
     }
     show(f"Tree decomposition of {file.name}", facts, json)
+
+
+def _kinds_of_bags(td: TreeDecomposition) -> dict[str, Value]:
+    """How many bags of every kind a canonical decomposition has."""
+    if td.kinds is None:
+        return {}
+    counts = np.bincount(td.kinds, minlength=len(BagKind)).tolist()
+    return {f"{kind.name.lower()} bags": counts[kind] for kind in BagKind if kind or counts[kind]}
 
 
 def read_named(file: Path) -> NamedGraph:
@@ -110,6 +120,8 @@ def _write(td: TreeDecomposition, named: NamedGraph, out: Path) -> None:
         return
     bags = [[named.names[v] for v in bag] for bag in td.bags]
     content = {"width": td.width, "lower_bound": td.lower_bound, "bags": bags, "edges": td.edges.tolist()}
+    if td.kinds is not None:
+        content["kinds"] = [BagKind(kind).name.lower() for kind in td.kinds]
     write_whole(out, to_json.dumps(content, indent=1, ensure_ascii=False).encode())
 
 

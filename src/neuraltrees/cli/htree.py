@@ -22,14 +22,16 @@ from neuraltrees.cli.decompose import (
 )
 from neuraltrees.cli.options import AsJson
 from neuraltrees.cli.terminal import Value, show, working
-from neuraltrees.decomposition import sample_bounded_treewidth
+from neuraltrees.decomposition import BagKind, decompose, sample_bounded_treewidth
 from neuraltrees.decomposition.decompose import Method, check_method
 from neuraltrees.decomposition.sampling import Sampler, check_sampler
+from neuraltrees.errors import InputError
 from neuraltrees.files import check_folder, write_whole
 from neuraltrees.graph_files.read import ending_of
 
 if TYPE_CHECKING:
     from neuraltrees.htree import HTree
+    from neuraltrees.htree.build import Terminal
 
 
 def htree_of_file(
@@ -42,6 +44,10 @@ def htree_of_file(
         str, typer.Option(help="How --k chooses edges: elimination, or as in the paper.")
     ] = "elimination",
     method: MethodName = "min_fill",
+    terminal: Annotated[
+        str,
+        typer.Option(help="Bags with leaves below: clique, those that are complete; or bag, all bags of the graph."),
+    ] = "clique",
     seed: Seed = 0,
     restarts: Restarts = 4,
     time_limit: TimeLimit = None,
@@ -64,6 +70,8 @@ def htree_of_file(
     """
     check_method(method)
     check_sampler(sampler)
+    if terminal not in ("clique", "bag"):
+        raise InputError(f"Expected --terminal clique or bag; got {terminal!r}.")
     check_out(out, (".safetensors", ".json"))
     with working("loading"):
         from neuraltrees.htree import build_htree
@@ -82,12 +90,20 @@ def htree_of_file(
         with working(f"sampling a subgraph of treewidth at most {k}"):
             sample = sample_bounded_treewidth(graph, k, seed, restarts=restarts, sampler=cast(Sampler, sampler))
         graph, decomposition = sample.subgraph, sample.decomposition
+        if method == "canonical":
+            decomposition = decompose(graph, "canonical")
         facts |= {"edges kept": graph.num_edges, "share of edges kept": round(sample.kept, 4)}
     else:
         decomposition = decompose_with_progress(graph, cast(Method, method), seed, restarts, time_limit)
     with working("building the H-tree"):
         tree = build_htree(
-            graph, decomposition, cast(Method, method), seed=seed, restarts=restarts, max_nodes=max_nodes
+            graph,
+            decomposition,
+            cast(Method, method),
+            terminal=cast("Terminal", terminal),
+            seed=seed,
+            restarts=restarts,
+            max_nodes=max_nodes,
         )
         seconds = time.perf_counter() - start
         diameters = tree.diameters()
@@ -131,9 +147,14 @@ def _write(tree: HTree, names: Sequence[str], out: Path) -> None:
 
         save_htree(tree, out, names)
         return
-    kappa, parent = tree.kappa.tolist(), tree.parent.tolist()
+    kappa, parent, kind = tree.kappa.tolist(), tree.parent.tolist(), tree.kind.tolist()
     nodes = [
-        {"parent": None if parent[i] < 0 else parent[i], "leaf": kappa[i] >= 0, "bag": [names[v] for v in tree.bag(i)]}
+        {
+            "parent": None if parent[i] < 0 else parent[i],
+            "leaf": kappa[i] >= 0,
+            "bag": [names[v] for v in tree.bag(i)],
+            **({"kind": BagKind(kind[i]).name.lower()} if kind[i] else {}),
+        }
         for i in range(tree.num_nodes)
     ]
     roots = [

@@ -29,6 +29,7 @@ TREE_ATTRIBUTES: dict[str, Numbering | None] = {
     "tree_kappa": "graph nodes",
     "tree_bag_size": None,
     "tree_bag_members": "graph nodes",
+    "tree_kind": None,
 }
 
 
@@ -52,6 +53,7 @@ class HTreeData(Data):  # type: ignore[misc]
     tree_kappa        :math:`L`     their graph nodes                                      graph nodes
     tree_bag_size     :math:`N`     how many graph nodes the bag of a tree node holds
     tree_bag_members  :math:`·`     these graph nodes, sorted, bag after bag               graph nodes
+    tree_kind         :math:`N`     `BagKind` of the roots of a canonical tree, else 0
     ================  ============  =====================================================  ==============
 
     `num_nodes` and `num_edges` are the graph's. Transforms that change the graph's nodes or edges belong before
@@ -111,7 +113,8 @@ class HTreeData(Data):  # type: ignore[misc]
     @property
     def htree(self) -> HTree:
         """The H-tree of the graph; of a batch, the forest that `build_htree` makes of the union of its graphs."""
-        missing = [name for name in TREE_ATTRIBUTES if name not in self]
+        # Data from before there were kinds have none.
+        missing = [name for name in TREE_ATTRIBUTES if name not in self and name != "tree_kind"]
         if missing:
             raise InputError(f"Expected data with an H-tree; got it without {', '.join(missing)}. Apply ToHTree first.")
         # A batch has the edges graph by graph, a forest type by type.
@@ -127,6 +130,7 @@ class HTreeData(Data):  # type: ignore[misc]
             bag_ptr=torch.cat([self.tree_bag_size.new_zeros(1), self.tree_bag_size.cumsum(0)]),
             bag_nodes=self.tree_bag_members,
             component=self.tree_component,
+            kind=self.tree_kind if "tree_kind" in self else torch.zeros_like(self.tree_level),
         )
         if tree.num_graph_nodes != self.num_nodes:
             raise InputError(
@@ -178,6 +182,7 @@ def tree_attributes(htree: HTree) -> dict[str, Tensor]:
         "tree_kappa": htree.kappa[leaf],
         "tree_bag_size": htree.bag_ptr.diff(),
         "tree_bag_members": htree.bag_nodes,
+        "tree_kind": htree.kind,
     }
 
 

@@ -18,6 +18,7 @@ from neuraltrees.decomposition.sampling import Sampler, check_sampler
 from neuraltrees.errors import InputError, TreeTooLargeError
 from neuraltrees.graph import Graph
 from neuraltrees.htree import HTree, build_htree
+from neuraltrees.htree.build import Terminal, check_terminal
 
 MAX_NODES = 50_000_000
 
@@ -31,6 +32,7 @@ def attach_htree(
     restarts: int = 4,
     max_nodes: int = MAX_NODES,
     sampler: Sampler = "elimination",
+    terminal: Terminal = "clique",
 ) -> HTreeData:
     """The data with the H-tree of its graph, or of a subgraph of bounded treewidth; the graph itself stays as it is.
 
@@ -38,11 +40,13 @@ def attach_htree(
         data: a homogeneous graph; directions and self-loops of its edge_index do not matter to the tree.
         max_treewidth: if given, the tree is that of a subgraph of at most this treewidth; see
             `sample_bounded_treewidth`. A graph that fits is kept whole.
-        method: how the graph, unless it is sampled, and the bags are decomposed; see `decompose`.
+        method: how the graph and the bags are decomposed; see `decompose`. A sample comes with its decomposition, which
+            is kept unless the method is `canonical`.
         seed: breaks ties in the sample and in the decompositions.
         restarts: see `decompose` and `sample_bounded_treewidth`.
         max_nodes: a larger tree raises `TreeTooLargeError`.
         sampler: see `sample_bounded_treewidth`.
+        terminal: which bags have leaves as children; see `build_htree`.
 
     >>> square = Data(edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]]), num_nodes=4)
     >>> attach_htree(square).htree.treewidth, attach_htree(square, max_treewidth=1).htree.treewidth
@@ -52,9 +56,11 @@ def attach_htree(
     graph, decomposition = Graph.from_data(data), None
     if max_treewidth is not None:
         sample = sample_bounded_treewidth(graph, max_treewidth, seed, restarts=restarts, sampler=sampler)
-        graph, decomposition = sample.subgraph, sample.decomposition
+        graph, decomposition = sample.subgraph, None if method == "canonical" else sample.decomposition
     try:
-        tree = build_htree(graph, decomposition, method, seed=seed, restarts=restarts, max_nodes=max_nodes)
+        tree = build_htree(
+            graph, decomposition, method, terminal=terminal, seed=seed, restarts=restarts, max_nodes=max_nodes
+        )
     except TreeTooLargeError as error:
         raise error.advising("Bound the treewidth: max_treewidth=4; or raise max_nodes.") from None
     return HTreeData._from_attributes(data, tree_attributes(tree))
@@ -69,12 +75,13 @@ def attach_htrees(
     restarts: int = 4,
     max_nodes: int = MAX_NODES,
     sampler: Sampler = "elimination",
+    terminal: Terminal = "clique",
 ) -> list[HTreeData]:
     """`attach_htree` for every graph of a dataset, with the forest of all trees built at once.
 
     Args:
         dataset: the graphs.
-        max_treewidth, method, seed, restarts, sampler: see `attach_htree`.
+        max_treewidth, method, seed, restarts, sampler, terminal: see `attach_htree`.
         max_nodes: a larger forest raises `TreeTooLargeError`.
 
     >>> edge, triangle = torch.tensor([[0], [1]]), torch.tensor([[0, 1, 2], [1, 2, 0]])
@@ -94,14 +101,17 @@ def attach_htrees(
         samples = [
             sample_bounded_treewidth(graph, max_treewidth, seed, restarts=restarts, sampler=sampler) for graph in graphs
         ]
-        graphs, decompositions = [s.subgraph for s in samples], [s.decomposition for s in samples]
+        graphs = [s.subgraph for s in samples]
+        decompositions = None if method == "canonical" else [s.decomposition for s in samples]
     elif method in DEFAULT_SECONDS:
         # Each graph has the time for itself.
         decompositions = [decompose(graph, method, seed=seed, restarts=restarts) for graph in graphs]
     union = Graph.union(graphs)
     joined = None if decompositions is None else _side_by_side(decompositions, union)
     try:
-        forest = build_htree(union, joined, method, seed=seed, restarts=restarts, max_nodes=max_nodes)
+        forest = build_htree(
+            union, joined, method, terminal=terminal, seed=seed, restarts=restarts, max_nodes=max_nodes
+        )
     except TreeTooLargeError as error:
         raise error.advising("Bound the treewidth: max_treewidth=4; or raise max_nodes.") from None
     parts = _cut(forest, [graph.num_nodes for graph in graphs])
@@ -118,10 +128,12 @@ class ToHTree(BaseTransform):  # type: ignore[misc]
         restarts: see `decompose` and `sample_bounded_treewidth`.
         max_nodes: a larger tree raises `TreeTooLargeError`.
         sampler: see `sample_bounded_treewidth`.
+        terminal: which bags have leaves as children; see `build_htree`.
 
     >>> transform = ToHTree(max_treewidth=4)
-    >>> transform
-    ToHTree(max_treewidth=4, method='min_fill', seed=0, restarts=4, max_nodes=50000000, sampler='elimination')
+    >>> transform  # doctest: +NORMALIZE_WHITESPACE
+    ToHTree(max_treewidth=4, method='min_fill', seed=0, restarts=4, max_nodes=50000000, sampler='elimination',
+            terminal='clique')
     >>> transform(Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)).htree
     HTree(num_nodes=3, num_roots=1, num_leaves=2, num_components=1, treewidth=1)
     """
@@ -134,15 +146,18 @@ class ToHTree(BaseTransform):  # type: ignore[misc]
         restarts: int = 4,
         max_nodes: int = MAX_NODES,
         sampler: Sampler = "elimination",
+        terminal: Terminal = "clique",
     ) -> None:
         check_method(method)
         check_sampler(sampler)
+        check_terminal(terminal)
         self.max_treewidth = None if max_treewidth is None else check_at_least("max_treewidth", max_treewidth, 1)
         self.method = method
         self.seed = check_seed(seed)
         self.restarts = check_at_least("restarts", restarts, 1)
         self.max_nodes = check_at_least("max_nodes", max_nodes, 1)
         self.sampler = sampler
+        self.terminal = terminal
 
     def forward(self, data: Data) -> HTreeData:
         return attach_htree(data, **vars(self))
@@ -158,12 +173,20 @@ def _side_by_side(decompositions: Sequence[TreeDecomposition], union: Graph) -> 
     bags = np.cumsum([0] + [len(td.bags) for td in decompositions])
     entries = np.cumsum([0] + [len(td.bag_nodes) for td in decompositions])
     shifted = list(zip(decompositions, nodes, bags, entries, strict=False))
+    canonical = [
+        (td.kinds, td.bag_order + np.int32(n))
+        for td, n, _, _ in shifted
+        if td.kinds is not None and td.bag_order is not None
+    ]
+    whole = len(canonical) == len(shifted) > 0
     return TreeDecomposition._from_arrays(
         union.num_nodes,
         np.concatenate([np.zeros(1, np.int64), *(td.bag_ptr[1:] + e for td, _, _, e in shifted)]),
         np.concatenate([np.zeros(0, np.int32), *(td.bag_nodes + np.int32(n) for td, n, _, _ in shifted)]),
         np.concatenate([np.zeros((0, 2), np.int32), *(td.edges + np.int32(b) for td, _, b, _ in shifted)]),
         made_for=union,
+        kinds=np.concatenate([kinds for kinds, _ in canonical]) if whole else None,
+        bag_order=np.concatenate([order for _, order in canonical]) if whole else None,
     )
 
 

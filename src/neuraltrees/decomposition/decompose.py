@@ -12,7 +12,7 @@ from neuraltrees.decomposition.decomposition import TreeDecomposition
 from neuraltrees.errors import InputError, NeuralTreesWarning
 from neuraltrees.graph import Graph
 
-Method: TypeAlias = Literal["min_fill", "min_degree", "junction_tree", "exact", "best"]
+Method: TypeAlias = Literal["min_fill", "min_degree", "junction_tree", "exact", "best", "canonical"]
 METHODS: tuple[str, ...] = get_args(Method)
 
 ProgressCallback: TypeAlias = Callable[[int, int], object]
@@ -30,7 +30,7 @@ def decompose(
     threads: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> TreeDecomposition:
-    """A tree decomposition of every connected component; no bag is contained in another.
+    """A tree decomposition of every connected component; but for `canonical`, no bag is contained in another.
 
     - `min_fill`, `min_degree`: greedy elimination after safe reductions; stops early at the MMD+ lower bound. Where
       fill explodes, as in large random graphs, they go on by least degree without counting fill, and put the dense
@@ -41,6 +41,9 @@ def decompose(
       bound.
     - `best`: starts from `min_fill` and searches for a narrower decomposition until the time limit, by random
       triangulations, recombination of their parts, and enumeration.
+    - `canonical`: the one that does not depend on the numbers of the nodes: blocks and cut vertices, and the SPQR tree
+      of every block. Each bag has a `BagKind` (`TreeDecomposition.kinds`), a cycle its cyclic order (`bag_order`). In
+      linear time, whatever the time limit; 3-connected parts are bags of their own and may be wide.
 
     All methods can be interrupted (Ctrl-C). A decomposition that was made in a cheaper way than asked for says so in
     its `note`; without a `time_limit`, a `NeuralTreesWarning` says it too.
@@ -53,7 +56,7 @@ def decompose(
         restarts: maximum number of runs of the greedy methods; the narrowest result is returned. The first run follows
             the plain rule, later ones break ties at random, and `min_fill` alternates with fill per neighbour.
         time_limit: seconds, after which the best valid decomposition so far is returned; 60 by default for `exact`, 10
-            for `best`, no limit for the others.
+            for `best`, no limit for the others. `canonical` ends when it is done.
         threads: number of threads, over components; all processors by default.
         progress: called with (lower bound, width) several times a second; the width is that of the best decomposition
             so far, which may have all nodes that are not eliminated yet in one bag.
@@ -61,12 +64,16 @@ def decompose(
     >>> td = decompose(Graph([[0, 1, 2, 3], [1, 2, 3, 0]]))
     >>> td.width, td.optimal
     (2, True)
+    >>> from neuraltrees import BagKind
+    >>> canonical = decompose(Graph([[0, 1, 2, 3, 0], [1, 2, 3, 0, 4]]), "canonical")
+    >>> [(BagKind(kind).name, bag) for kind, bag in zip(canonical.kinds, canonical.bags)]
+    [('CYCLE', (0, 1, 2, 3)), ('VERTEX', (0,)), ('BRIDGE', (0, 4))]
     """
     graph = Graph.of(graph)
     check_method(method)
     check_time_limit(time_limit)
     seconds = time_limit if time_limit is not None else DEFAULT_SECONDS.get(method, float("inf"))
-    bag_ptr, bag_nodes, edges, lower_bound, shortcut = native.decompose(
+    bag_ptr, bag_nodes, edges, lower_bound, shortcut, kinds, bag_order = native.decompose(
         graph.indptr,
         graph.indices,
         method,
@@ -79,7 +86,9 @@ def decompose(
     note = _note(method, shortcut, limited=seconds < float("inf"))
     if note is not None and time_limit is None:
         warnings.warn(note, NeuralTreesWarning, stacklevel=2)
-    return TreeDecomposition._from_arrays(graph.num_nodes, bag_ptr, bag_nodes, edges, lower_bound, graph, note)
+    return TreeDecomposition._from_arrays(
+        graph.num_nodes, bag_ptr, bag_nodes, edges, lower_bound, graph, note, kinds, bag_order
+    )
 
 
 def check_method(method: str) -> None:

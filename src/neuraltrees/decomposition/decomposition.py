@@ -6,8 +6,9 @@ import json
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from itertools import pairwise
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,29 @@ from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError, InvalidDecompositionError, ParseError
 from neuraltrees.files import PathLike, read_whole, write_whole
 from neuraltrees.graph import Graph, Int32, Int64, check_num_nodes, node_list
+
+Int8: TypeAlias = npt.NDArray[np.int8]
+
+
+class BagKind(IntEnum):
+    """What a bag of a canonical decomposition stands for; see `decompose`.
+
+    >>> BagKind(3).name
+    'CYCLE'
+    """
+
+    OTHER = 0
+    """A bag of any other decomposition."""
+    VERTEX = 1
+    """A cut vertex, or an isolated one, alone."""
+    BRIDGE = 2
+    """The ends of a bridge."""
+    CYCLE = 3
+    """A cycle of the SPQR tree of a block."""
+    PAIR = 4
+    """A separation pair of a block."""
+    RIGID = 5
+    """A 3-connected part of a block."""
 
 
 class Bags(Sequence[tuple[int, ...]]):
@@ -78,6 +102,10 @@ class TreeDecomposition:
     edges: Int32
     note: str | None
     """What `decompose` did otherwise than asked for, to end in time."""
+    kinds: Int8 | None
+    """The `BagKind` of every bag of a canonical decomposition; None for other methods."""
+    bag_order: Int32 | None
+    """As `bag_nodes`, with each bag in its own order: that of the cycle if it is one, else sorted; None for others."""
 
     def __init__(
         self,
@@ -139,12 +167,13 @@ class TreeDecomposition:
         bag_nodes: Int32,
         edges: Int32,
         note: str | None = None,
+        kinds: Int8 | None = None,
+        bag_order: Int32 | None = None,
     ) -> None:
-        for array in (bag_ptr, bag_nodes, edges):
-            array.flags.writeable = False
-        for name, value in zip(
-            self.__dataclass_fields__, (num_nodes, lower_bound, bag_ptr, bag_nodes, edges, note), strict=True
-        ):
+        values = (num_nodes, lower_bound, bag_ptr, bag_nodes, edges, note, kinds, bag_order)
+        for name, value in zip(self.__dataclass_fields__, values, strict=True):
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -157,10 +186,12 @@ class TreeDecomposition:
         lower_bound: int | None = None,
         made_for: Graph | None = None,
         note: str | None = None,
+        kinds: Int8 | None = None,
+        bag_order: Int32 | None = None,
     ) -> TreeDecomposition:
         td = cls.__new__(cls)
         bound = (0 if num_nodes else -1) if lower_bound is None else lower_bound
-        td._set(num_nodes, bound, bag_ptr, bag_nodes, edges, note)
+        td._set(num_nodes, bound, bag_ptr, bag_nodes, edges, note, kinds, bag_order)
         if made_for is not None:
             object.__setattr__(td, "_made_for", weakref.ref(made_for))
         return td
@@ -257,7 +288,8 @@ class TreeDecomposition:
         if not isinstance(other, TreeDecomposition):
             return NotImplemented
         return self.num_nodes == other.num_nodes and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("bag_ptr", "bag_nodes", "edges")
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("bag_ptr", "bag_nodes", "edges", "kinds", "bag_order")
         )
 
     def __hash__(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Literal, TypeAlias, get_args
 
 import torch
 
@@ -17,12 +18,15 @@ from neuraltrees.htree.htree import HTree
 MOST_NODES = 2**40  # beyond any memory; keeps the core's counts far from overflow
 LARGE_TREE = 20_000_000  # nodes, above which the memory is announced
 
+Terminal: TypeAlias = Literal["clique", "bag"]
+
 
 def build_htree(
     graph: Graph,
     decomposition: TreeDecomposition | None = None,
     method: Method = "min_fill",
     *,
+    terminal: Terminal = "clique",
     seed: int = 0,
     restarts: int = 4,
     time_limit: float | None = None,
@@ -32,14 +36,19 @@ def build_htree(
     """The H-tree: a tree decomposition whose bags are decomposed recursively, down to single nodes.
 
     The bags of the graph's decomposition are the roots. A bag whose induced subgraph is complete gets one leaf per
-    node; any other bag gets the bags of a decomposition of its subgraph as children (Algorithm 1 of the paper). For
+    node; any other bag gets the bags of a decomposition of its subgraph as children (Algorithm 1 of the paper). With
+    `terminal="bag"` every root gets one leaf per node instead, whatever its subgraph, and the tree stays small. For
     many graphs, build the H-forest of their disjoint union in one call: `build_htree(Graph.union(graphs))`.
 
     Args:
         graph: the graph, possibly disconnected.
-        decomposition: a decomposition of the graph; bags contained in others are merged, and its trees are split into
-            the graph's components. By default `decompose(graph, method)`.
-        method: how the graph and the bags are decomposed; below the roots `exact` and `best` mean `min_fill`.
+        decomposition: a decomposition of the graph; its trees are split into the graph's components, and bags contained
+            in others are merged, unless it is canonical or the bags are terminal. By default
+            `decompose(graph, method)`.
+        method: how the graph and the bags are decomposed; below the roots `exact`, `best` and `canonical` mean
+            `min_fill`.
+        terminal: which bags have leaves as children: `clique`, those whose subgraph is complete, as in the paper; or
+            `bag`, all roots. The leaves under a root that is a cycle stand in its cyclic order.
         seed: breaks ties in the decompositions.
         restarts: see `decompose`.
         time_limit: see `decompose`.
@@ -50,9 +59,13 @@ def build_htree(
     >>> square_with_tail = Graph([[0, 0, 1, 2, 2, 3], [1, 2, 3, 3, 4, 4]])
     >>> build_htree(square_with_tail)
     HTree(num_nodes=18, num_roots=3, num_leaves=11, num_components=1, treewidth=2)
+    >>> tree = build_htree(square_with_tail, method="canonical", terminal="bag")
+    >>> tree.kind.tolist(), tree.kappa.tolist()
+    ([3, 4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0], [-1, -1, -1, 0, 1, 3, 2, 2, 3, 2, 3, 4])
     """
     graph = Graph.of(graph)
     check_method(method)
+    check_terminal(terminal)
     check_time_limit(time_limit)
     if decomposition is not None and not isinstance(decomposition, TreeDecomposition):
         raise InputError(
@@ -70,15 +83,24 @@ def build_htree(
         decomposition.bag_ptr,
         decomposition.bag_nodes,
         decomposition.edges,
+        decomposition.kinds,
+        decomposition.bag_order,
         method,
         check_seed(seed),
         check_restarts(restarts),
         min(check_at_least("max_nodes", max_nodes, 1, 10**30), MOST_NODES),
         count_threads(threads),
+        terminal == "bag",
         trusted,
         _announce,
     )
-    return HTree(*(torch.from_numpy(array) for array in arrays))
+    return HTree(*(torch.from_numpy(array) for array in arrays if array is not None))
+
+
+def check_terminal(terminal: str) -> None:
+    """Raises `InputError` unless bags can be terminal in that way."""
+    if terminal not in get_args(Terminal):
+        raise InputError(f"Expected terminal out of {', '.join(get_args(Terminal))}; got {terminal!r}.")
 
 
 def _announce(nodes: int) -> None:

@@ -23,7 +23,7 @@ class HTree:
     Nodes are ordered by component; in each the root bags come first, then the subtrees below them in preorder, so that
     a parent always precedes its children. Edges are ordered by type.
 
-    Shapes: parent, level, kappa, component :math:`(N)`, edge_index :math:`(2, E)`, edge_type :math:`(E)`,
+    Shapes: parent, level, kappa, component, kind :math:`(N)`, edge_index :math:`(2, E)`, edge_type :math:`(E)`,
     bag_ptr :math:`(N + 1)`
 
     Args:
@@ -35,6 +35,7 @@ class HTree:
         bag_ptr: where the bag of every node begins in `bag_nodes`.
         bag_nodes: the sorted graph nodes of every bag.
         component: number of the node's tree in the forest.
+        kind: `BagKind` of the roots of a canonical decomposition; 0, the default, for all other nodes.
     """
 
     parent: Tensor
@@ -45,6 +46,11 @@ class HTree:
     bag_ptr: Tensor
     bag_nodes: Tensor
     component: Tensor
+    kind: Tensor = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.kind is None:
+            object.__setattr__(self, "kind", torch.zeros_like(self.parent))
 
     @property
     def num_nodes(self) -> int:
@@ -121,13 +127,14 @@ class HTree:
             raise InvalidHTreeError(f"Expected an H-tree of this graph; {why}.")
 
     def to_networkx(self) -> nx.Graph[int]:
-        """As a NetworkX graph; nodes have bag, kappa, level, parent and component, edges the type "root" or "child"."""
+        """As a NetworkX graph: edges have a type, "root" or "child"; nodes their bag and what the arrays say."""
         import networkx as nx
 
         tree: nx.Graph[int] = nx.Graph()
-        columns = (self.parent, self.level, self.kappa, self.component)
-        for i, (parent, level, kappa, component) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
-            tree.add_node(i, bag=self.bag(i), kappa=kappa, level=level, parent=parent, component=component)
+        names = ("parent", "level", "kappa", "component", "kind")
+        columns = (getattr(self, name).tolist() for name in names)
+        for i, row in enumerate(zip(*columns, strict=True)):
+            tree.add_node(i, bag=self.bag(i), **dict(zip(names, row, strict=True)))
         for (a, b), kind in zip(self.edge_index.t().tolist(), self.edge_type.tolist(), strict=True):
             if kind < 2:
                 tree.add_edge(a, b, type="root" if kind == 0 else "child")

@@ -28,6 +28,8 @@ def save_htree(tree: HTree, path: PathLike, names: Sequence[str] | None = None) 
     if not isinstance(tree, HTree):
         raise InputError(f"Expected an HTree; got {type(tree).__name__}. Make one: build_htree(graph).")
     tensors = {field.name: getattr(tree, field.name).contiguous() for field in fields(tree)}
+    if not tree.kind.any():
+        del tensors["kind"]  # as in files from before there were kinds
     about = {} if names is None else {"names": json.dumps(list(names))}
     write_whole(path, safetensors.torch.save(tensors, metadata={"format": _FORMAT, **about}))
 
@@ -43,7 +45,7 @@ def load_htree(path: PathLike) -> HTree:
             f"Expected {path} to be an H-tree file; got: {error}. Write it again with save_htree."
         ) from error
     stored = header.get("__metadata__", {}).get("format")
-    if stored != _FORMAT or set(tensors) != {field.name for field in fields(HTree)}:
+    if stored != _FORMAT or set(tensors) | {"kind"} != {field.name for field in fields(HTree)}:
         raise InputError(
             f"Expected {path} to hold an H-tree ({_FORMAT}); got format {json.dumps(stored)} "
             f"with {', '.join(sorted(tensors)) or 'nothing'}."
@@ -60,6 +62,7 @@ def _check_shapes(tree: HTree, path: PathLike) -> None:
         "level": (nodes,),
         "kappa": (nodes,),
         "component": (nodes,),
+        "kind": (nodes,),
         "edge_type": (edges,),
         "edge_index": (2, edges),
         "bag_ptr": (nodes + 1,),

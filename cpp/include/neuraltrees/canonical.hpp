@@ -1,0 +1,49 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "neuraltrees/decomposition.hpp"
+#include "neuraltrees/graph.hpp"
+#include "neuraltrees/watch.hpp"
+
+namespace neuraltrees {
+
+/// The blocks of a graph: its maximal 2-connected subgraphs and its bridges. Every edge is in one block; a vertex in
+/// two or more is a cut vertex, one in none is isolated. Components stand in the order of their smallest vertices.
+struct BlockCutTree {
+    std::vector<std::int64_t> edge_ptr{0}, node_ptr{0};
+    std::vector<std::array<Vertex, 2>> edges;  // of every block
+    std::vector<Vertex> nodes;                 // of every block, sorted
+    std::vector<Vertex> cut_vertices;          // sorted
+};
+
+BlockCutTree block_cut_tree(GraphView graph, Watch watch = {});
+
+/// The SPQR trees of all blocks: per node its kind (bridge, cycle, pair or rigid), its block and its skeleton. A
+/// virtual edge has a partner, the same edge in the skeleton of the neighbour; a real one has -1. The skeleton of a
+/// cycle is listed in cyclic order, every edge from one vertex to the next. No two cycles and no two pairs are
+/// neighbours.
+struct SpqrTrees {
+    std::vector<std::int8_t> kind;  // as BagKind
+    std::vector<Vertex> block;
+    std::vector<std::int64_t> ptr{0};
+    std::vector<std::array<Vertex, 2>> edges;
+    std::vector<std::int64_t> partner;
+
+    std::int64_t num_nodes() const { return static_cast<std::int64_t>(kind.size()); }
+};
+
+/// Blocks in the order of `block_cut_tree`. Linear time (Hopcroft and Tarjan 1973 with the corrections of Gutwenger and
+/// Mutzel 2001).
+SpqrTrees spqr_trees(GraphView graph, Watch watch = {});
+
+/// The tree decomposition that does not depend on the numbers of the vertices: the nodes of all SPQR trees, a pair bag
+/// on every virtual edge between two of them that are not pairs, and a bag for every cut vertex alone, joined to the
+/// centre of the bags with that vertex in each of its blocks. With kinds and the order of every bag; one tree per
+/// connected component, in the order of the components, parents before children.
+TreeDecomposition canonical_decomposition(GraphView graph, Watch watch = {});
+
+}  // namespace neuraltrees
