@@ -277,9 +277,9 @@ class Task:
         digest = sha256(repr(about).encode())
         for graph in self.graphs:
             x = graph.x.to_dense() if graph.x.layout != torch.strided else graph.x
-            trees = [graph[name] for name in sorted(graph.keys()) if name.startswith("tree_")]
+            own = [graph[name] for name in sorted(graph.keys()) if name.startswith("tree_")]
             edges = [] if self.edge_features is None else [graph.edge_attr]
-            for tensor in (x, graph.y, graph.edge_index, type_of(graph, self.types), *trees, *edges):
+            for tensor in (x, graph.y, graph.edge_index, type_of(graph, self.types), *own, *edges):
                 digest.update(f"{tensor.dtype} {tuple(tensor.shape)} ".encode())
                 flat = tensor.detach().cpu().contiguous().flatten()
                 digest.update(flat.view(torch.uint8).numpy().tobytes() if len(flat) else b"")

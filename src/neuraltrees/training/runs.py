@@ -16,7 +16,8 @@ from neuraltrees.data.task import Task
 from neuraltrees.errors import DivergedError, InputError
 from neuraltrees.nn.network import Network
 from neuraltrees.objectives import Confusion
-from neuraltrees.training.batches import Known, divide, make_batches
+from neuraltrees.training.batches import Known, divide
+from neuraltrees.training.deck import planned_batches
 from neuraltrees.training.spec import NetworkSpec
 from neuraltrees.training.threads import computing_with, threads_for
 
@@ -149,7 +150,7 @@ class Fitted:
         """
         check_at_least("batches", batches, 1)
         found: Tensor | None = None
-        for batch in make_batches(self.task, self.network.eval(), divide(self.task, batches), self.known):
+        for batch in planned_batches(self.task, self.network.eval(), divide(self.task, batches), self.known):
             with computing_with(threads_for(self.network, batch.plan)):
                 answers = self.network(batch.x, batch.plan, edge_attr=batch.edges)
             if found is None:

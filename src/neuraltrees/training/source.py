@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from neuraltrees.data.graph_checks import type_of
 from neuraltrees.data.task import Task
-from neuraltrees.errors import InputError
 from neuraltrees.nn.network import Network
-from neuraltrees.nn.ragged import Column, Ragged
-from neuraltrees.training.batches import (
-    GraphBatch,
-    Known,
-    divide,
-    edge_columns,
-    feature_columns,
-    joined_graphs,
-    make_batches,
-)
+from neuraltrees.training.batches import GraphBatch, Known, divide
+from neuraltrees.training.deck import Deck, planned_batches
 from neuraltrees.training.executors import Executor
 from neuraltrees.training.spec import TrainingSpec
 
@@ -79,7 +68,7 @@ class Planned(Source):
         network: what they are planned for.
         training: how many batches and divisions there are.
         executor: says which graphs this process computes.
-        known: see `make_batches`.
+        known: see `planned_batches`.
         weight: how much every item weighs in every run's training.
 
     Shapes: weight :math:`(items + 1, R)`
@@ -97,7 +86,7 @@ class Planned(Source):
         self.head, self.epochs = network.head, training.epochs
         divisions = [divide(task, training.batches, number) for number in range(training.divisions)]
         shares = [[executor.share(batch) for batch in division] for division in divisions]
-        self.divisions = [make_batches(task, network, share, known, learn=True) for share in shares]
+        self.divisions = [planned_batches(task, network, share, known, learn=True) for share in shares]
         self.batches = self.divisions[0]
         found = [[executor.total(weight[batch.items].sum(0)) for batch in each] for each in self.divisions]
         self.weights = [[torch.where(each > 0, each, 1) for each in division] for division in found]
@@ -120,13 +109,15 @@ class Planned(Source):
 
 
 class Drawn(Source):
-    """The training graphs in another order in every epoch, their columns on the device.
+    """The training graphs in another order in every epoch.
 
-    Batches are made there, all of the same shapes, so that one captured step serves them all. The order depends on the
-    epoch alone, so that it is the same for any runs and after a break.
+    Batches are made on the device, all of the same shapes, so that one captured step serves them all. The order depends
+    on the epoch alone, so that it is the same for any runs and after a break.
 
     Args:
-        task, network, training, executor: as for `Planned`.
+        deck: all graphs.
+        batches: how many steps an epoch has.
+        executor: says which graphs this process computes.
         train, measured: which items some run trains on, and which are measured.
         weight: how much every item weighs in every run's training.
 
@@ -134,81 +125,38 @@ class Drawn(Source):
     """
 
     def __init__(
-        self,
-        task: Task,
-        network: Network,
-        training: TrainingSpec,
-        executor: Executor,
-        train: Tensor,
-        measured: Tensor,
-        weight: Tensor,
+        self, deck: Deck, batches: int, executor: Executor, train: Tensor, measured: Tensor, weight: Tensor
     ) -> None:
-        if not network.schedule.cuttable or network.reads_labels:
-            raise InputError(
-                "Expected a network whose batches can be drawn anew, to shuffle; got "
-                f"{type(network.schedule).__name__} with {type(network.head).__name__}. Use schedule='bags', or "
-                "shuffle=False with several divisions."
-            )
-        self.network = network
-        like = next(network.parameters())
-        joined = joined_graphs(task.graphs, task.types)
-        self.by_node = task.objective.level == "node"
-        self.num_items, self.y = task.num_items, task.targets.to(like.device)
-        self.y = torch.cat([self.y, self.y[:1]])  # of an item that is none; it weighs nothing
-        sizes = [graph.num_nodes for graph in task.graphs]
-        of_item = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes)) if self.by_node else None
-        self.ragged = self._ragged(task, joined, like)
-        self.sizes = torch.stack([each.cpu() for each in self.ragged.sizes().values()])
-        self.blank = self.ragged.num_graphs - 1
-        self.graphs = train.nonzero().flatten() if of_item is None else torch.unique(of_item[train])
-        self.count = min(training.batches, len(self.graphs))
+        self.deck, self.executor = deck, executor
+        self.graphs = deck.graphs_with(train)
+        self.sizes = torch.stack([each.cpu() for each in deck.ragged.sizes().values()])
+        self.count = min(batches, len(self.graphs))
         self.slots = -(-len(self.graphs) // self.count)
-        self.chosen = self._draw(0)[0].to(like.device)
+        self.chosen = self._draw(0)[0].to(deck.device)
         self.room = self._room()
-        seen = measured.nonzero().flatten() if of_item is None else torch.unique(of_item[measured])
-        self.batches = [self.batch(each.to(like.device), None) for each in seen.split(self.slots)]
+        seen = torch.split(deck.graphs_with(measured), self.slots)
+        self.batches = [deck.batch(torch.tensor(executor.share(each.tolist()))) for each in seen]
         self.mixed = not bool(((weight[:, :1] > 0) == (weight > 0)).all())
-
-    def _ragged(self, task: Task, joined: Any, like: Tensor) -> Ragged:
-        """The columns of all graphs, and a last graph without rows."""
-        ragged = self.network.schedule.columns(joined)
-        x = feature_columns(task.graphs, torch.zeros((), dtype=like.dtype))
-        if not isinstance(x, Tensor):
-            raise InputError("Expected dense features, to draw batches of graphs; got sparse ones. Use x.to_dense().")
-        more = {"x": Column(x, "nodes"), "item": Column(torch.arange(len(x)), "nodes")}
-        if self.network.reads_edges:
-            more["edge_attr"] = Column(edge_columns(task.graphs, torch.zeros((), dtype=like.dtype)), "edges")
-        if len(task.types) > 1:
-            more["node_type"] = Column(torch.cat([type_of(each, task.types) for each in task.graphs]), "nodes")
-        ragged = ragged.with_columns(more)
-        blank = {space: torch.cat([each, each[-1:]]) for space, each in ragged.ptr.items()}
-        return replace(ragged, ptr=blank).to(like.device)
-
-    def batch(self, graphs: Tensor, room: dict[str, int] | None) -> GraphBatch:
-        """The batch of some graphs. Shapes: graphs :math:`(B)`"""
-        cut = self.ragged.cut(graphs, room)
-        items = graphs
-        if self.by_node:
-            items = torch.where(cut.graph["nodes"] < len(graphs), cut["item"], self.num_items)
-        return GraphBatch(items, cut["x"], cut.columns.get("edge_attr"), self.y[items], self.network.cut_plan(cut))
 
     @property
     def largest(self) -> Sequence[GraphBatch]:
-        return [self.batch(self.chosen, self.room), *self.batches]
+        return [self._batch(), *self.batches]
 
     def steps(self, done: int) -> Iterator[Step]:
         for graphs in self._drawn(done):
-            self.chosen.copy_(graphs)
+            mine = self.executor.share(graphs.tolist())
+            self.chosen.fill_(self.deck.blank)
+            self.chosen[: len(mine)].copy_(torch.tensor(mine))
             yield Step("step", self._batch, mixed=self.mixed)
 
     def _batch(self) -> GraphBatch:
-        return self.batch(self.chosen, self.room)
+        return self.deck.batch(self.chosen, self.room)
 
     def _drawn(self, done: int) -> Tensor:
         """The graphs of every batch of an epoch; drawn again until all of them have room, which is soon."""
         for attempt in count():
             drawn = self._draw(done, attempt)
-            if bool((self._totals(drawn) < self._rows).all()):
+            if bool((self._totals(drawn) < torch.tensor(list(self.room.values())).unsqueeze(1)).all()):
                 break
         return drawn
 
@@ -216,24 +164,19 @@ class Drawn(Source):
         """Shapes: → :math:`(batches, slots)`; the last graph, which has no rows, fills up."""
         draw = torch.Generator().manual_seed(done * DRAWS + attempt)
         order = self.graphs[torch.randperm(len(self.graphs), generator=draw)]
-        parts = order.tensor_split(self.count)
-        blank = order.new_full((self.count, self.slots), self.blank)
-        for row, part in zip(blank, parts, strict=True):
+        drawn = order.new_full((self.count, self.slots), self.deck.blank)
+        for row, part in zip(drawn, order.tensor_split(self.count), strict=True):
             row[: len(part)] = part
-        return blank
+        return drawn
 
     def _totals(self, drawn: Tensor) -> Tensor:
         """How many rows each batch has in every space. Shapes: → :math:`(spaces, batches)`"""
         return self.sizes[:, drawn].sum(-1)
 
-    @property
-    def _rows(self) -> Tensor:
-        return torch.tensor(list(self.room.values())).unsqueeze(1)
-
     def _room(self) -> dict[str, int]:
-        """A row more than any batch of some epochs has."""
+        """More rows than any batch of some epochs has."""
         most = torch.stack([self._totals(self._draw(epoch)).amax(1) for epoch in range(ROUNDS_OF_DRAWS)]).amax(0)
-        return dict(zip(self.ragged.ptr, ((most + 8) // 8 * 8).tolist(), strict=True))
+        return dict(zip(self.deck.ragged.ptr, ((most + 8) // 8 * 8).tolist(), strict=True))
 
 
 def _same(batch: GraphBatch) -> GraphBatch:

@@ -19,6 +19,7 @@ from neuraltrees.errors import InputError
 from neuraltrees.training.arguments import check_arguments, check_on_epoch
 from neuraltrees.training.average import WeightAverage
 from neuraltrees.training.batches import GraphBatch
+from neuraltrees.training.deck import Deck
 from neuraltrees.training.device import check_device, tf32_products
 from neuraltrees.training.executors import Executor, executor_for
 from neuraltrees.training.optimiser import RunOptimiser
@@ -70,7 +71,7 @@ class Trainer:
         self.network = build_seeded(network, task, [run.seed for run in runs]).to(self.device)
         own_dropout = any(isinstance(each, _DropoutNd) for each in self.network.modules())
         self.executor = executor or executor_for(self.device, self.network.capturable and not own_dropout)
-        if self.network.needs_tree:
+        if self.network.needs_tree and not self.network.schedule.cuttable:
             task = task.with_trees()
         self.known = known_labels(self.task, runs) if self.network.reads_labels else None
         seeds = torch.tensor([run.seed for run in runs], device=self.device)
@@ -110,7 +111,8 @@ class Trainer:
             return Planned(task, self.network, self.training, self.executor, self.known, self.train_weight)
         train = (self.train_weight[:-1] > 0).any(1).cpu()
         measured = ((self.val_mask + self.test_mask) > 0).any(1).cpu()
-        return Drawn(task, self.network, self.training, self.executor, train, measured, self.train_weight)
+        deck = Deck(task, self.network)
+        return Drawn(deck, self.training.batches, self.executor, train, measured, self.train_weight)
 
     @property
     def batches(self) -> Sequence[GraphBatch]:

@@ -1,0 +1,95 @@
+"""All graphs of a task as columns on a device, from which batches of any of them are made without a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from neuraltrees.data.graph_checks import type_of
+from neuraltrees.data.task import Task
+from neuraltrees.data.trees import TreeSettings, joined_graphs
+from neuraltrees.errors import InputError
+from neuraltrees.nn.network import Network
+from neuraltrees.nn.ragged import Column
+from neuraltrees.training.batches import GraphBatch, Known, edge_columns, feature_columns, make_batches
+
+
+class Deck:
+    """The graphs of a task, ready for a network whose plans can be cut out of columns.
+
+    Args:
+        task: the graphs; trees are built for all of them at once, if the network needs them.
+        network: what they are planned for; the columns are on its device.
+    """
+
+    def __init__(self, task: Task, network: Network) -> None:
+        if not network.schedule.cuttable or network.reads_labels:
+            raise InputError(
+                "Expected a network whose batches can be drawn anew, to shuffle; got "
+                f"{type(network.schedule).__name__} with {type(network.head).__name__}. Use schedule='bags', or "
+                "shuffle=False with several divisions."
+            )
+        like = next(network.parameters())
+        self.network, self.device = network, like.device
+        self.by_node, self.num_items = task.objective.level == "node", task.num_items
+        y = task.targets.to(self.device)
+        self.y = torch.cat([y, y[:1]])  # of what stands in place of an item; it weighs nothing
+        sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
+        self.graph_of_item = torch.arange(len(sizes)).repeat_interleave(sizes) if self.by_node else None
+        trees = TreeSettings.of(task) if network.needs_tree else None
+        ragged = network.schedule.columns(joined_graphs(task.graphs, trees))
+        ragged = ragged.with_columns(_features(task.graphs, task.types, network, like.dtype))
+        # A last graph without rows fills up batches.
+        self.blank = len(sizes)
+        ends = {space: torch.cat([each, each[-1:]]) for space, each in ragged.ptr.items()}
+        self.ragged = replace(ragged, ptr=ends).to(self.device)
+
+    def graphs_with(self, items: Tensor) -> Tensor:
+        """The graphs of some items. Shapes: items :math:`(items)`, a mask"""
+        if self.graph_of_item is None:
+            return items.nonzero().flatten()
+        graphs: Tensor = torch.unique(self.graph_of_item[items])
+        return graphs
+
+    def batch(self, graphs: Tensor, room: Mapping[str, int] | None = None) -> GraphBatch:
+        """The batch of some graphs; with `room` all batches have the same shapes: see `Ragged.cut`.
+
+        Shapes: graphs :math:`(B)`
+        """
+        graphs = graphs.to(self.device)
+        cut = self.ragged.cut(graphs, room)
+        items = graphs
+        if self.by_node:
+            items = torch.where(cut.graph["nodes"] < len(graphs), cut["item"], self.num_items)
+        return GraphBatch(items, cut["x"], cut.columns.get("edge_attr"), self.y[items], self.network.cut_plan(cut))
+
+
+def planned_batches(
+    task: Task,
+    network: Network,
+    divided: Sequence[Sequence[int]],
+    known: Known | None = None,
+    learn: bool = False,
+) -> list[GraphBatch]:
+    """`make_batches`, by columns where the network's plans can be cut out of them."""
+    if not network.schedule.cuttable or network.reads_labels:
+        return make_batches(task, network, divided, known, learn)
+    deck = Deck(task, network)
+    return [deck.batch(torch.tensor(list(graphs))) for graphs in divided]
+
+
+def _features(graphs: Sequence[Data], types: Sequence[str], network: Network, dtype: torch.dtype) -> dict[str, Column]:
+    like = torch.zeros((), dtype=dtype)
+    x = feature_columns(graphs, like)
+    if not isinstance(x, Tensor):
+        raise InputError("Expected dense features, to draw batches of graphs; got sparse ones. Use x.to_dense().")
+    columns = {"x": Column(x, "nodes"), "item": Column(torch.arange(len(x)), "nodes")}
+    if network.reads_edges:
+        columns["edge_attr"] = Column(edge_columns(graphs, like), "edges")
+    if len(types) > 1:
+        columns["node_type"] = Column(torch.cat([type_of(each, types) for each in graphs]), "nodes")
+    return columns
