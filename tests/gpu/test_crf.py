@@ -20,7 +20,7 @@ def test_the_layer_and_its_gradients_equal_those_of_a_cpu() -> None:
     known = torch.where(torch.rand(size, generator=stream) < 0.3, 1, -1)
     found = []
     for device in ("cpu", "cuda"):
-        given = [each.to(device).requires_grad_() for each in (unary, table)]
+        given = [each.to(device, copy=True).requires_grad_() for each in (unary, table)]
         crf = nt.CRF(graphs).to(device)
         answer = crf(*given, known.to(device))
         (answer.marginals.square().sum() + answer.log_partition.sum()).backward()
