@@ -57,7 +57,9 @@ def test_a_cut_is_a_batch(seed: int, chosen: list[int]) -> None:
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 7), min_size=1, max_size=8), st.integers(1, 20))
 def test_padding_comes_after_the_same_rows_and_meets_itself_alone(seed: int, chosen: list[int], more: int) -> None:
     graphs = random_graphs(seed, 7)
-    whole = ragged_of(graphs)
+    whole = ragged_of(
+        [*graphs, Data(x=torch.zeros(0, 3), edge_index=torch.zeros(2, 0, dtype=torch.int64), num_nodes=0)]
+    )
     plain = whole.cut(torch.tensor([number for number in chosen if number < 7] or [0]))
     room = {space: rows + more for space, rows in plain.rows.items()}
     cut = whole.cut(torch.tensor(chosen), room)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -116,51 +118,117 @@ class Ragged:
         """The columns of some graphs.
 
         Args:
-            graphs: their numbers; with `room`, G stands for a graph without rows.
+            graphs: their numbers.
             room: for every space the number of rows to make, more than the graphs have. The rest is padding: rows
                 that copy the first of all and count the last row of every space, so that they meet padding alone.
                 By default there is none.
 
         Shapes: graphs :math:`(B)`
         """
-        first, start, graph, found, bounds = {}, {}, {}, {}, {}
-        for space, ptr in self.ptr.items():
-            if room is not None:  # a last graph without rows
-                ptr = torch.cat([ptr, ptr[-1:]])
-            first[space] = ptr[graphs]
-            size = ptr[graphs + 1] - first[space]
-            end = size.cumsum(0)
-            start[space] = end - size
-            bounds[space] = torch.cat([end.new_zeros(1), end])
-            rows = int(end[-1]) if room is None and len(end) else 0 if room is None else room[space]
-            row = torch.arange(rows, device=ptr.device)
-            graph[space] = torch.searchsorted(end, row, right=True)
-            inside = graph[space].clamp(max=max(0, len(graphs) - 1))
-            place = first[space][inside] + row - start[space][inside] if rows else row
-            found[space] = place if room is None else torch.where(graph[space] < len(graphs), place, 0)
-        taken = {name: self._taken(column, found, start, graph, room) for name, column in self.columns.items()}
-        rows_of = {space: len(each) for space, each in graph.items()}
-        return Cut(taken, graph, rows_of, bounds, len(graphs), self.limits, room is not None)
+        first = self._ptr[:, graphs]
+        size = self._ptr[:, graphs + 1] - first
+        end = size.cumsum(1)
+        start = end - size
+        count = len(graphs)
+        rows = self._rows(tuple(end[:, -1].tolist() if count else [0] * len(end)) if room is None else self._room(room))
+        # One search for the rows of all spaces: those of each space stand in a range of numbers of their own.
+        found = torch.searchsorted((end + rows.base.unsqueeze(1)).flatten(), rows.number, right=True)
+        graph = found - rows.space * count
+        there = graph < count
+        pick = graph.clamp(max=max(0, count - 1)) + rows.space * count
+        place = rows.row + (first - start).flatten()[pick] if count else rows.row
+        if room is not None:
+            place = torch.where(there, place, 0)
+        sizes = list(rows.sizes)
+        columns: dict[str, Tensor] = {}
+        of_row: dict[str, Tensor] = {}
+        for space, at, mine, inside in zip(
+            self.ptr, *(torch.split(each, sizes) for each in (place, graph, there)), strict=True
+        ):
+            of_row[space] = mine
+            columns |= {name: _never_empty(self.columns[name].values)[at] for name in self._plain[space]}
+            names, into, values = self._numbers[space]
+            if not names:
+                continue
+            shifted = values[:, at]
+            if count:
+                shifted = shifted + start[into][:, mine.clamp(max=count - 1)]
+            if room is not None:
+                shifted = torch.where(inside, shifted, rows.last[into].unsqueeze(1))
+            columns |= dict(zip(names, shifted, strict=True))
+        ptr = dict(zip(self.ptr, torch.cat([end.new_zeros(len(end), 1), end], 1), strict=True))
+        rows_of = dict(zip(self.ptr, sizes, strict=True))
+        return Cut(columns, of_row, rows_of, ptr, count, self.limits, room is not None)
 
-    def _taken(
-        self,
-        column: Column,
-        found: Mapping[str, Tensor],
-        start: Mapping[str, Tensor],
-        graph: Mapping[str, Tensor],
-        room: Mapping[str, int] | None,
-    ) -> Tensor:
-        rows = found[column.space]
-        if len(column.values) == 0:
-            shape = (len(rows), *column.values.shape[1:])
-            last = 0 if room is None or column.into is None else room[column.into] - 1
-            return column.values.new_full(shape, last)
-        values = column.values[rows]
-        if column.into is None:
-            return values
-        of, count = graph[column.space], len(start[column.into])
-        shifted = values + start[column.into][of.clamp(max=max(0, count - 1))] if count else values
-        return shifted if room is None else torch.where(of < count, shifted, room[column.into] - 1)
+    def _room(self, room: Mapping[str, int]) -> tuple[int, ...]:
+        return tuple(room[space] for space in self.ptr)
+
+    @cached_property
+    def _ptr(self) -> Tensor:
+        """Shapes: :math:`(spaces, G + 1)`"""
+        return torch.stack([*self.ptr.values()])
+
+    @cached_property
+    def _plain(self) -> dict[str, list[str]]:
+        """The columns of every space that count nothing."""
+        plain = {name: each for name, each in self.columns.items() if each.into is None}
+        return {space: [name for name, each in plain.items() if each.space == space] for space in self.ptr}
+
+    @cached_property
+    def _numbers(self) -> dict[str, tuple[list[str], Tensor, Tensor]]:
+        """For every space the columns that count rows: their names, the spaces of these, and all of them as one."""
+        order = {space: number for number, space in enumerate(self.ptr)}
+        found = {}
+        for space in self.ptr:
+            names = [name for name, each in self.columns.items() if each.space == space and each.into is not None]
+            into = [order[str(self.columns[name].into)] for name in names]
+            values = [_never_empty(self.columns[name].values) for name in names]
+            found[space] = names, self._ptr.new_tensor(into), torch.stack(values) if names else self._ptr
+        return found
+
+    def _rows(self, sizes: tuple[int, ...]) -> _Rows:
+        """The rows of all spaces, if there are so many; kept for the sizes that were asked for last."""
+        if self._kept.get("sizes") != sizes:
+            self._kept.update(sizes=sizes, rows=_Rows.of(sizes, self._ptr.device))
+        found: _Rows = self._kept["rows"]
+        return found
+
+    @cached_property
+    def _kept(self) -> dict[str, Any]:
+        return {}
+
+
+def _never_empty(values: Tensor) -> Tensor:
+    """Values with a row for padding to copy."""
+    return values if len(values) else values.new_zeros(1, *values.shape[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of all spaces, one space after another.
+
+    Args:
+        sizes: how many there are in every space.
+        space, row: the space of each, and its number there.
+        base: where the range of numbers of every space begins.
+        number: of every row, in the range of its space.
+        last: the last row of every space.
+    """
+
+    sizes: tuple[int, ...]
+    space: Tensor
+    row: Tensor
+    base: Tensor
+    number: Tensor
+    last: Tensor
+
+    @classmethod
+    def of(cls, sizes: tuple[int, ...], device: torch.device) -> _Rows:
+        each = torch.tensor(sizes, device=device)
+        space = torch.arange(len(sizes), device=device).repeat_interleave(each)
+        row = torch.arange(sum(sizes), device=device) - (each.cumsum(0) - each)[space]
+        base = torch.arange(len(sizes), device=device) * (max(sizes, default=0) + 1)
+        return cls(sizes, space, row, base, row + base[space], each - 1)
 
 
 def grouped(values: Mapping[str, Tensor], graph: Tensor, num_graphs: int) -> tuple[dict[str, Tensor], Tensor]:

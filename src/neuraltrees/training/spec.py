@@ -236,6 +236,7 @@ class TrainingSpec(Spec):
     batches: int = option(16, "Steps per epoch: the number of batches that the graphs are divided among.", ge=1)
     divisions: int = option(1, "Ways to divide the graphs, one after another; several with batch norm.", ge=1)
     shuffle: bool = option(False, "Draw the graphs of every batch anew in every epoch; with --schedule bags.")
+    compile: bool = option(False, "Compile the network by torch.compile: a minute once, then quicker steps on a GPU.")
     tf32: bool = option(False, "On a GPU, round what is multiplied to 10 bits: quicker for wide networks.")
     optimiser: Optimiser = option("adam", "Adam with L2 regularisation, or AdamW with decoupled weight decay.")
     warmup: int = option(0, "Epochs in which the learning rate rises linearly to its full size.", ge=0)

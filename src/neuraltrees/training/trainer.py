@@ -69,6 +69,8 @@ class Trainer:
         self.task, self.spec, self.objective = task, network, task.objective
         self.training, self.device, self.runs, count = training, check_device(device), tuple(runs), len(runs)
         self.network = build_seeded(network, task, [run.seed for run in runs]).to(self.device)
+        if training.compile:
+            self.network.compile(dynamic=False)
         own_dropout = any(isinstance(each, _DropoutNd) for each in self.network.modules())
         self.executor = executor or executor_for(self.device, self.network.capturable and not own_dropout)
         if self.network.needs_tree and not self.network.schedule.cuttable:
@@ -262,7 +264,7 @@ class Trainer:
             losses = self.network.loss(batch.x, batch.lessons[step.lesson], batch.edges)
             losses = losses * self.objective.weight(batch.y).to(losses.dtype).unsqueeze(1)
         else:
-            losses = self.objective.loss(self._answers(batch), batch.y)
+            losses = self.objective.loss(self.network(batch.x, batch.plan, edge_attr=batch.edges), batch.y)
         losses = losses * self.train_mask[batch.items]
         # Runs share nothing, so the sum of their losses has the gradient of each; one without an item here gets zero.
         torch.autograd.backward((losses.sum(0) / weight).sum())
@@ -296,11 +298,10 @@ class Trainer:
 
     @torch.no_grad()
     def _observed(self, batch: GraphBatch) -> Tensor:
-        return self.objective.metric.observe(self._answers(batch), batch.y)
-
-    def _answers(self, batch: GraphBatch) -> Tensor:
-        answers: Tensor = self.network(batch.x, batch.plan, edge_attr=batch.edges)
-        return answers
+        # Batches that are measured have other shapes than those of steps, for which the network may be compiled.
+        network = self.network.forward if self.training.compile else self.network
+        answers: Tensor = network(batch.x, batch.plan, edge_attr=batch.edges)
+        return self.objective.metric.observe(answers, batch.y)
 
     @torch.no_grad()
     def _finish_epoch(self, measured: bool = True) -> None:

@@ -29,13 +29,17 @@ class Incidence:
 
     def take(self, h: Tensor) -> Tensor:
         """The row of every entry. Shapes: :math:`(N, ...) → (M, ...)`"""
+        if torch.compiler.is_compiling():
+            return h.index_select(0, self.index)
         taken: Tensor = _Take.apply(h, self.index, self.rows)  # type: ignore[no-untyped-call]
         return taken
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of the entries of every row. Shapes: :math:`(M, ...) → (N, ...)`"""
-        summed: Tensor = _Sum.apply(values, self.index, self.rows)  # type: ignore[no-untyped-call]
-        return summed
+        if torch.compiler.is_compiling():
+            return summed(values, self.index, self.rows)
+        total: Tensor = _Sum.apply(values, self.index, self.rows)  # type: ignore[no-untyped-call]
+        return total
 
 
 class _Take(torch.autograd.Function):
@@ -62,4 +66,4 @@ class _Sum(torch.autograd.Function):
 
 def summed(values: Tensor, index: Tensor, rows: int) -> Tensor:
     """Shapes: values :math:`(M, ...)`, index :math:`(M)` → :math:`(N, ...)`"""
-    return values.new_zeros(rows, *values.shape[1:]).index_add_(0, index, values)
+    return values.new_zeros(rows, *values.shape[1:]).index_add(0, index, values)

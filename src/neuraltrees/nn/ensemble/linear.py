@@ -77,6 +77,8 @@ def product(h: Tensor | SparseMap, weight: Tensor) -> Tensor:
         return (h @ weight.transpose(0, 1).reshape(size, -1)).view(-1, runs, out)
     if runs == 1:
         return (h.squeeze(1) @ weight[0]).unsqueeze(1)
+    if torch.compiler.is_compiling():  # what is fused there needs no layout of ours
+        return torch.einsum("nrf,rfo->nro", h, weight)
     result: Tensor = _RunProduct.apply(h, weight)  # type: ignore[no-untyped-call]
     return result
 

@@ -42,7 +42,8 @@ class RunBatchNorm(nn.Module):
 
         Shapes: h :math:`(N, *, F)`, weight :math:`(N)`
         """
-        if self.training and h.is_cuda and h.dtype == torch.float32 and fused_norm.available():
+        fused = self.training and h.is_cuda and h.dtype == torch.float32 and fused_norm.available()
+        if fused and not torch.compiler.is_compiling():
             out: Tensor = fused_norm.NormRelu.apply(  # type: ignore[no-untyped-call]
                 h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum
             )

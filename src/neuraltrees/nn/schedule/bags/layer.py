@@ -43,7 +43,7 @@ class Update(nn.Module):
 
 
 class GraphMessages(nn.Module):
-    r""":math:`(1 + ε) h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv} W_e + b_e)`, the sum of GINE.
+    r""":math:`h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv} W_e + b_e)`, the sum of GINE with ε = 0.
 
     Shapes: h :math:`(n, *, H)`, edges :math:`(m, *, D)` → :math:`(n, *, H)`
     """
@@ -52,13 +52,12 @@ class GraphMessages(nn.Module):
         super().__init__()
         size, runs, channels = body.hidden_channels, body.runs, body.edge_channels
         self.lin_edge = None if channels is None else RunLinear(channels, size, runs)
-        self.eps = nn.Parameter(torch.zeros(() if runs is None else (runs, 1)))
 
     def forward(self, h: Tensor, plan: BagPlan, edges: Tensor | None) -> Tensor:
         sent = plan.source.take(h)
         if self.lin_edge is not None and edges is not None:
             sent = sent + self.lin_edge(edges)
-        return (1 + self.eps) * h + plan.target.sum(sent.relu())
+        return h + plan.target.sum(sent.relu())
 
 
 class BagMessages(nn.Module):
@@ -104,7 +103,7 @@ class BagLayer(nn.Module):
 
     .. math::
         b_B &← b_B + \mathrm{MLP}\big[b_B ‖ \sum_{v ∈ B} ... ‖ \sum_{B' ∼ B} ... ‖ \mathrm{sweep}_B\big] \\
-        h_v &← h_v + \mathrm{MLP}\big[(1 + ε) h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv}) ‖ \sum_{B ∋ v} b_B\big] \\
+        h_v &← h_v + \mathrm{MLP}\big[h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv}) ‖ \sum_{B ∋ v} b_B\big] \\
         e_{uv} &← e_{uv} + \mathrm{MLP}\big[e_{uv} ‖ h_u + h_v ‖ \sum_{B ∋ u, v} b_B\big]
 
     Args:
