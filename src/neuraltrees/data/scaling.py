@@ -32,8 +32,10 @@ class Scaling:
         edge_mean, edge_std: the same of edge features, a row for each pair of node types (source · types + target).
         walks: how many return probabilities of random walks are appended; see `return_probabilities`.
         laplacian: how many eigenvectors of the Laplacian are appended, too; see `laplacian_vectors`.
+        encoding_mean, encoding_std: subtracted from what is appended, and divided by.
 
-    Shapes: mean and std :math:`(F)` or :math:`(K, F)`, edge_mean and edge_std :math:`(K^2, D)`
+    Shapes: mean and std :math:`(F)` or :math:`(K, F)`, edge_mean and edge_std :math:`(K^2, D)`, encoding_mean and
+    encoding_std :math:`(walks + laplacian)`
 
     >>> graph = Data(x=torch.tensor([[1.0, 2.0], [3.0, 2.0]]))
     >>> Scaling.fit([graph]).apply(graph).x.tolist()
@@ -49,6 +51,8 @@ class Scaling:
     edge_std: Tensor | None = None
     walks: int = 0
     laplacian: int = 0
+    encoding_mean: Tensor | None = None
+    encoding_std: Tensor | None = None
 
     @classmethod
     def fit(
@@ -112,13 +116,30 @@ class Scaling:
         """Copies of graphs that are scaled already, with positional encodings appended; many at once are quicker."""
         if not self.encodings:
             return [copy(graph) for graph in graphs]
+        return self._appended(graphs, self._encodings(graphs))
+
+    def fit_encodings(self, graphs: Sequence[Data]) -> tuple[Scaling, list[Data]]:
+        """The same scaling, with encodings of mean 0 and standard deviation 1 on these graphs; and them encoded."""
+        found = self._encodings(graphs)
+        rows = torch.cat(found)
+        mean, std = _statistics(rows, torch.zeros(len(rows), dtype=torch.int64), 1)
+        scaling = replace(self, encoding_mean=mean[0], encoding_std=std[0])
+        return scaling, scaling._appended(graphs, found)
+
+    def _encodings(self, graphs: Sequence[Data]) -> list[Tensor]:
+        """Shapes: each :math:`(n, walks + laplacian)`"""
         bare = [np.zeros((graph.num_nodes, 0), np.float32) for graph in graphs]
         walks = return_probabilities(graphs, self.walks) if self.walks else map(torch.from_numpy, bare)
         vectors = laplacian_vectors(graphs, self.laplacian) if self.laplacian else map(torch.from_numpy, bare)
+        return [torch.cat(each, 1) for each in zip(walks, vectors, strict=True)]
+
+    def _appended(self, graphs: Sequence[Data], encodings: Sequence[Tensor]) -> list[Data]:
         encoded = []
-        for graph, *more in zip(graphs, walks, vectors, strict=True):
+        for graph, more in zip(graphs, encodings, strict=True):
+            if self.encoding_mean is not None and self.encoding_std is not None:
+                more = (more - self.encoding_mean) / self.encoding_std
             each = copy(graph)
-            each.x = torch.cat([graph.x.float(), *more], 1)
+            each.x = torch.cat([graph.x.float(), more], 1)
             encoded.append(each)
         return encoded
 

@@ -208,7 +208,8 @@ class Task:
         return self.replace(graphs=graphs, scaling=scaling, features=features, edge_features=None)
 
     def encoded(self, walks: int = 0, laplacian: int = 0) -> Task:
-        """The same task with positional encodings beside the features; a bundle encodes its inputs alike.
+        """The same task with positional encodings beside the features, each column of mean 0 and standard deviation 1;
+        a bundle encodes its inputs alike.
 
         Args:
             walks: how many return probabilities of random walks; see `return_probabilities`.
@@ -220,12 +221,12 @@ class Task:
             raise InputError("Expected a task without positional encodings; got one that has them.")
         if isinstance(self.features, Mapping) or self.features is None:
             raise InputError("Expected one type of nodes, to encode their positions; got several.")
-        scaling = replace(self.scaling, walks=walks, laplacian=laplacian)
+        scaling, graphs = replace(self.scaling, walks=walks, laplacian=laplacian).fit_encodings(self.graphs)
         if isinstance(self.features, Categories):
             features: Features = replace(self.features, numbers=self.features.numbers + scaling.encodings)
         else:
             features = self.features + scaling.encodings
-        return self.replace(graphs=scaling.encode(self.graphs), scaling=scaling, features=features)
+        return self.replace(graphs=graphs, scaling=scaling, features=features)
 
     def check_graph(self, graph: Data, labelled: bool = True) -> None:
         """Raises `InputError` unless a graph has features, node types and labels as this task has them."""

@@ -25,7 +25,7 @@ from neuraltrees.training.runs import Fitted
 from neuraltrees.training.spec import NetworkSpec
 
 TRUSTED = ("torch_geometric.nn.", "neuraltrees.nn.")  # modules whose networks a file may name
-STATISTICS = ("mean", "std", "edge_mean", "edge_std")  # of the scaling
+STATISTICS = ("mean", "std", "edge_mean", "edge_std", "encoding_mean", "encoding_std")  # of the scaling
 FORMAT, FIRST_FORMAT = "neuraltrees-bundle-2", "neuraltrees-bundle-1"
 
 

@@ -38,6 +38,7 @@ class NormRelu(torch.autograd.Function):
         running_mean: Tensor,
         running_var: Tensor,
         momentum: float,
+        relu: bool,
     ) -> Tensor:
         from neuraltrees.nn.ensemble import norm_kernels as kernels
 
@@ -49,14 +50,14 @@ class NormRelu(torch.autograd.Function):
         out = torch.empty_like(flat)
         masks = flat if weight is None else weight
         blocks = -(-channels // CHANNELS)
-        sizes: dict[str, Any] = {"WEIGHTED": weight is not None, "ROWS": ROWS, "CHANNELS": CHANNELS}
+        sizes: dict[str, Any] = {"WEIGHTED": weight is not None, "RELU": relu, "ROWS": ROWS, "CHANNELS": CHANNELS}
         kernels.moments[blocks, shares](flat, masks, parts, rows, channels, per_share, shares, **sizes)
         kernels.apply[blocks, -(-rows // ROWS)](
             flat, masks, parts, scale, shift, running_mean, running_var, statistics, out,
             rows, channels, shares, momentum, EPSILON, **sizes,
         )  # fmt: skip
         ctx.save_for_backward(flat, scale, shift, masks, statistics)
-        ctx.weighted, ctx.shape = weight is not None, h.shape
+        ctx.sizes, ctx.shape = sizes, h.shape
         return out.view(h.shape)
 
     @staticmethod
@@ -71,7 +72,7 @@ class NormRelu(torch.autograd.Function):
         of_scale, of_shift = torch.empty_like(scale), torch.empty_like(shift)
         out = torch.empty_like(flat)
         blocks = -(-channels // CHANNELS)
-        sizes: dict[str, Any] = {"WEIGHTED": ctx.weighted, "ROWS": ROWS, "CHANNELS": CHANNELS}
+        sizes = ctx.sizes
         kernels.sums[blocks, shares](
             grad, flat, masks, scale, shift, statistics, parts, rows, channels, per_share, shares, **sizes
         )
@@ -79,7 +80,7 @@ class NormRelu(torch.autograd.Function):
             grad, flat, masks, scale, shift, statistics, parts, out, of_scale, of_shift,
             rows, channels, shares, **sizes,
         )  # fmt: skip
-        return out.view(ctx.shape), of_scale, of_shift, None, None, None, None
+        return out.view(ctx.shape), of_scale, of_shift, None, None, None, None, None
 
 
 def _shares(rows: int) -> tuple[int, int]:

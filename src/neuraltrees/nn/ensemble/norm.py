@@ -37,18 +37,20 @@ class RunBatchNorm(nn.Module):
         scale = self.weight * (var + 1e-5).rsqrt()
         return h * scale + (self.bias - mean * scale)
 
-    def rectified(self, h: Tensor, weight: Tensor | None = None) -> Tensor:
-        """The same followed by a ReLU; rows of weight 0 are padding, which neither counts nor becomes anything but 0.
+    def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False) -> Tensor:
+        """The same, maybe followed by a ReLU; rows of weight 0 are padding, which neither counts nor becomes anything
+        but 0.
 
         Shapes: h :math:`(N, *, F)`, weight :math:`(N)`
         """
         fused = self.training and h.is_cuda and h.dtype == torch.float32 and fused_norm.available()
         if fused and not torch.compiler.is_compiling():
             out: Tensor = fused_norm.NormRelu.apply(  # type: ignore[no-untyped-call]
-                h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum
+                h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum, relu
             )
             return out
-        return without_padding(self(h, weight).relu(), weight)
+        new = self(h, weight)
+        return without_padding(new.relu() if relu else new, weight)
 
     def _statistics(self, h: Tensor, copies: Tensor | None) -> tuple[Tensor, Tensor]:
         if copies is None:
@@ -85,9 +87,10 @@ class RunLayerNorm(nn.Module):
     def forward(self, h: Tensor, copies: Tensor | None = None) -> Tensor:
         return nn.functional.layer_norm(h, h.shape[-1:]) * self.weight + self.bias
 
-    def rectified(self, h: Tensor, weight: Tensor | None = None) -> Tensor:
+    def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False) -> Tensor:
         """As for `RunBatchNorm`."""
-        return without_padding(self(h).relu(), weight)
+        new = self(h)
+        return without_padding(new.relu() if relu else new, weight)
 
 
 def without_padding(h: Tensor, weight: Tensor | None) -> Tensor:

@@ -29,6 +29,7 @@ def moments(
     per_share,
     shares,
     WEIGHTED: tl.constexpr,
+    RELU: tl.constexpr,
     ROWS: tl.constexpr,
     CHANNELS: tl.constexpr,
 ):
@@ -63,7 +64,7 @@ def moments(
 def apply(
     h, weight, parts, scale, shift, running_mean, running_var, statistics, out,
     rows, channels, shares, momentum, epsilon,
-    WEIGHTED: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr,
+    WEIGHTED: tl.constexpr, RELU: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
     """The statistics of all shares together, then the states."""
     channel = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
@@ -98,14 +99,16 @@ def apply(
     x = tl.load(h + at, mask=mask, other=0.0)
     factor = tl.load(scale + channel, mask=inside, other=0.0) * inverse
     y = (x - mean[None, :]) * factor[None, :] + tl.load(shift + channel, mask=inside, other=0.0)[None, :]
-    y = tl.maximum(y, 0.0)
+    y = tl.maximum(y, 0.0) if RELU else y
     if WEIGHTED:
         y = y * tl.load(weight + row, mask=there, other=0.0)[:, None]
     tl.store(out + at, y, mask=mask)
 
 
 @jit
-def received(grad, h, weight, scale, shift, statistics, row, channel, rows, channels, WEIGHTED: tl.constexpr):
+def received(
+    grad, h, weight, scale, shift, statistics, row, channel, rows, channels, WEIGHTED: tl.constexpr, RELU: tl.constexpr
+):
     """What reaches the norm through the ReLU, the normalised states and the weights of some rows."""
     inside = channel < channels
     there = row < rows
@@ -117,15 +120,16 @@ def received(grad, h, weight, scale, shift, statistics, row, channel, rows, chan
     gamma = tl.load(scale + channel, mask=inside, other=0.0)
     beta = tl.load(shift + channel, mask=inside, other=0.0)
     w = tl.load(weight + row, mask=there, other=0.0) if WEIGHTED else tl.where(there, 1.0, 0.0)
-    open = normal * gamma[None, :] + beta[None, :] > 0.0
     g = tl.load(grad + at, mask=mask, other=0.0)
-    return tl.where(open, g, 0.0) * w[:, None], normal, w
+    if RELU:
+        g = tl.where(normal * gamma[None, :] + beta[None, :] > 0.0, g, 0.0)
+    return g * w[:, None], normal, w
 
 
 @jit
 def sums(
     grad, h, weight, scale, shift, statistics, parts, rows, channels, per_share, shares,
-    WEIGHTED: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr,
+    WEIGHTED: tl.constexpr, RELU: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
     """The sums of the gradients of every share of the rows, and of their products with the normalised states."""
     channel = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
@@ -134,7 +138,7 @@ def sums(
     along = tl.zeros((CHANNELS,), tl.float32)
     for start in range(share * per_share, tl.minimum((share + 1) * per_share, rows), ROWS):
         row = start + tl.arange(0, ROWS)
-        g, normal, _ = received(grad, h, weight, scale, shift, statistics, row, channel, rows, channels, WEIGHTED)
+        g, normal, _ = received(grad, h, weight, scale, shift, statistics, row, channel, rows, channels, WEIGHTED, RELU)
         plain += tl.sum(g, 0)
         along += tl.sum(g * normal, 0)
     at = share * channels + channel
@@ -145,7 +149,7 @@ def sums(
 @jit
 def gradients(
     grad, h, weight, scale, shift, statistics, parts, out, of_scale, of_shift, rows, channels, shares,
-    WEIGHTED: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr,
+    WEIGHTED: tl.constexpr, RELU: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
     """The gradient of the states, and of scale and shift."""
     channel = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
@@ -160,7 +164,7 @@ def gradients(
         tl.store(of_scale + channel, along, mask=inside)
         tl.store(of_shift + channel, plain, mask=inside)
     row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
-    g, normal, w = received(grad, h, weight, scale, shift, statistics, row, channel, rows, channels, WEIGHTED)
+    g, normal, w = received(grad, h, weight, scale, shift, statistics, row, channel, rows, channels, WEIGHTED, RELU)
     count = tl.maximum(tl.load(statistics + 2 * channels + channel, mask=inside, other=1.0), 1.0)
     inverse = tl.load(statistics + channels + channel, mask=inside, other=0.0)
     factor = tl.load(scale + channel, mask=inside, other=0.0) * inverse

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import torch
@@ -14,6 +15,8 @@ from neuraltrees.nn.schedule.bags.options import BagOptions
 from neuraltrees.nn.schedule.bags.structure import BagParts, BagPlan
 from neuraltrees.nn.schedule.schedule import Body
 from neuraltrees.nn.sweep import SweepLayer
+
+LAST_RELU = bool(int(os.environ.get("LAST_RELU", "1")))
 
 
 class Update(nn.Module):
@@ -37,8 +40,8 @@ class Update(nn.Module):
         self.drop = Dropout(body.dropout)
 
     def forward(self, h: Tensor, inputs: Sequence[Tensor], weight: Tensor | None) -> Tensor:
-        z = self.norm1.rectified(self.lin1(torch.cat([*inputs], -1)), weight)
-        new: Tensor = h + self.drop(self.norm2.rectified(self.lin2(z), weight))
+        z = self.norm1.padded(self.lin1(torch.cat([*inputs], -1)), weight, relu=True)
+        new: Tensor = h + self.drop(self.norm2.padded(self.lin2(z), weight, relu=LAST_RELU))
         return new
 
 
