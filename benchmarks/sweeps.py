@@ -15,6 +15,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -197,6 +198,18 @@ def batches(device: torch.device, count: int, channels: int, repeats: int) -> No
     if device.type == "cuda":
         graphs = {name: replayed(work) for name, work in works.items()}
         report(f"the same, replayed, bar {BAR} x", shortest(graphs, repeats, device), "GINE round")
+        kernel_shapes(plan, channels, device, repeats)
+
+
+def kernel_shapes(plan: SweepPlan, channels: int, device: torch.device, repeats: int) -> None:
+    """The sizes of the blocks that a program takes (`fused.ROWS`, `fused.BLOCK`)."""
+    chosen, works = (fused.ROWS, fused.BLOCK), {}
+    for rows, block in product((4, 8, 16), (64, 128)):
+        fused.ROWS, fused.BLOCK = rows, block
+        works[f"{rows} places, {block} channels"] = replayed(sweep_work(plan, channels, device, gated=False))
+    fused.ROWS, fused.BLOCK = chosen
+    ours = f"{chosen[0]} places, {chosen[1]} channels"
+    report("blocks of a program, replayed", shortest(works, repeats, device), ours)
 
 
 def large_trees(device: torch.device, channels: int, repeats: int) -> None:

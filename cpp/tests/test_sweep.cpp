@@ -71,8 +71,8 @@ Rows swept(const SweepForest& forest, const Rows& values, const Rows& factors, s
 
 TEST(a_chain_is_rooted_in_the_middle) {
     const RootedForest forest = root_at_centres(path(5));
-    CHECK_EQ(forest.order[0], 2);
-    CHECK_EQ(forest.parent, (Ids{-1, 0, 1, 0, 3}));
+    CHECK_EQ(forest.order, (Ids{2, 1, 3, 0, 4}));
+    CHECK_EQ(forest.parent, (Ids{-1, 0, 0, 1, 2}));
     CHECK_EQ(forest.tree_ptr, (Ids{0, 5}));
     CHECK_EQ(forest.depth, 2);
     CHECK_EQ(forest.largest, 5);
