@@ -2,6 +2,8 @@
 
     python benchmarks/sweeps.py                  # on one CPU thread
     python benchmarks/sweeps.py --device cuda    # eager and replayed as CUDA graphs; also large trees
+    python benchmarks/sweeps.py --prepare peptides.npz                    # for a machine without data or compiled core:
+    python benchmarks/sweeps.py --device cuda --prepared peptides.npz
 
 The batch: 200 peptides of Peptides-func if NEURALTREES_DATA is set, else generated chains with side chains and rings.
 The sweep runs on the tree of the batch's min-fill bags. A round is GINEConv with an MLP of two layers, with states and
@@ -15,6 +17,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,6 +83,24 @@ def bag_plan(batch: Molecules) -> SweepPlan:
     found = nt.decompose(nt.Graph(batch.edge_index, batch.num_nodes), method="min_fill")
     plan = SweepPlan.of_edges(found.edges.reshape(-1, 2).T, len(found.bag_ptr) - 1)
     return SweepPlan(plan.parent, plan.tree_ptr, None, plan.depth, plan.largest)
+
+
+def save(path: Path, batch: Molecules, plan: SweepPlan) -> None:
+    np.savez(
+        path,
+        name=batch.name,
+        sizes=[batch.num_nodes, plan.depth, plan.largest],
+        edge_index=batch.edge_index.numpy(),
+        parent=plan.parent.numpy(),
+        tree_ptr=plan.tree_ptr.numpy(),
+    )
+
+
+def load(path: Path) -> tuple[Molecules, SweepPlan]:
+    with np.load(path) as file:
+        num_nodes, depth, largest = (int(size) for size in file["sizes"])
+        edge_index, parent, tree_ptr = (torch.from_numpy(file[key]) for key in ("edge_index", "parent", "tree_ptr"))
+        return Molecules(str(file["name"]), num_nodes, edge_index), SweepPlan(parent, tree_ptr, None, depth, largest)
 
 
 def gine_round(batch: Molecules, channels: int, device: torch.device) -> Work:
@@ -183,9 +204,7 @@ def report(title: str, times: Mapping[str, float], rival: str) -> None:
         print(f"  {name:<34}{spent:10.3f} ms{bar}")
 
 
-def batches(device: torch.device, count: int, channels: int, repeats: int) -> None:
-    batch = peptides(count) if os.environ.get("NEURALTREES_DATA") else generated(count)
-    plan = bag_plan(batch)
+def batches(batch: Molecules, plan: SweepPlan, device: torch.device, channels: int, repeats: int) -> None:
     print(f"{batch.name}: {batch.num_nodes} atoms, {batch.edge_index.shape[1] // 2} bonds; {plan}; {channels} channels")
     works = {
         "GINE round": gine_round(batch, channels, device),
@@ -197,15 +216,27 @@ def batches(device: torch.device, count: int, channels: int, repeats: int) -> No
     if device.type == "cuda":
         graphs = {name: replayed(work) for name, work in works.items()}
         report(f"the same, replayed, bar {BAR} x", shortest(graphs, repeats, device), "GINE round")
+        kernel_shapes(plan, channels, device, repeats)
+
+
+def kernel_shapes(plan: SweepPlan, channels: int, device: torch.device, repeats: int) -> None:
+    """The sizes of the blocks that a program takes (`fused.ROWS`, `fused.BLOCK`)."""
+    chosen, works = (fused.ROWS, fused.BLOCK), {}
+    for rows, block in product((4, 8, 16), (64, 128)):
+        fused.ROWS, fused.BLOCK = rows, block
+        works[f"{rows} places, {block} channels"] = replayed(sweep_work(plan, channels, device, gated=False))
+    fused.ROWS, fused.BLOCK = chosen
+    ours = f"{chosen[0]} places, {chosen[1]} channels"
+    report("blocks of a program, replayed", shortest(works, repeats, device), ours)
 
 
 def large_trees(device: torch.device, channels: int, repeats: int) -> None:
     """Where pointer jumping overtakes one program per tree (`fused.LARGEST`)."""
     for size in (1 << 10, 1 << 12, 1 << 14, 1 << 17):
         works = {}
-        for kind, parents in (("chain", torch.arange(-1, size - 1)), ("binary tree", (torch.arange(size) - 1) // 2)):
-            plan = SweepPlan.of_parents(parents)
-            plan = SweepPlan(plan.parent, plan.tree_ptr, None, plan.depth, plan.largest).to(device)
+        chain, binary = torch.arange(-1, size - 1), torch.div(torch.arange(size) - 1, 2, rounding_mode="floor")
+        for kind, parents, depth in (("chain", chain, size - 1), ("binary tree", binary, size.bit_length() - 1)):
+            plan = SweepPlan(parents, torch.tensor([0, size]), None, depth, size).to(device)
             values, factors = torch.randn(size, channels, device=device), torch.full((1, channels), 0.9, device=device)
             for way in (fused, jumping):
                 name = f"{kind}, {way.__name__.rpartition('.')[2]}"
@@ -221,7 +252,19 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=200)
     parser.add_argument("--channels", type=int, default=128)
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument(
+        "--prepare", type=Path, metavar="FILE", help="write the batch and its plan, and measure nothing"
+    )
+    parser.add_argument("--prepared", type=Path, metavar="FILE", help="measure on what --prepare wrote")
     given = parser.parse_args()
+    if given.prepared:
+        batch, plan = load(given.prepared)
+    else:
+        batch = peptides(given.batch) if os.environ.get("NEURALTREES_DATA") else generated(given.batch)
+        plan = bag_plan(batch)
+    if given.prepare:
+        save(given.prepare, batch, plan)
+        return
     device = torch.device(given.device)
     torch.manual_seed(0)
     if device.type == "cpu":
@@ -229,9 +272,9 @@ def main() -> None:
     else:
         print(f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}, Triton: {fused.available()}")
         given.repeats *= 10
-    batches(device, given.batch, given.channels, given.repeats)
+    batches(batch, plan, device, given.channels, given.repeats)
     if device.type == "cuda" and fused.available():
-        large_trees(device, given.channels, given.repeats)
+        large_trees(device, given.channels, given.repeats // 5)
 
 
 if __name__ == "__main__":

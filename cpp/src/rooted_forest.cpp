@@ -13,45 +13,41 @@ using Nodes = std::vector<std::int64_t>;
 /// Places the nodes of a forest, given the parent of each and all nodes in an order with children before parents.
 RootedForest placed(const Nodes& parent, const Nodes& upwards, Watch watch) {
     const auto n = static_cast<std::int64_t>(parent.size());
-    Nodes size(n, 1), heaviest(n, -1), root(n), place(n), next(n);
-    for (const std::int64_t v : upwards) {
+    Nodes root(n), child_ptr(n + 1, 0), children(n), depth(n, 0);
+    for (auto v = upwards.rbegin(); v != upwards.rend(); ++v) {
         watch.check();
-        const std::int64_t p = parent[v];
-        if (p < 0) continue;
-        size[p] += size[v];
-        if (heaviest[p] < 0 || size[v] > size[heaviest[p]]) heaviest[p] = v;
+        const std::int64_t p = parent[*v];
+        root[*v] = p < 0 ? *v : root[p];
+        depth[*v] = p < 0 ? 0 : depth[p] + 1;
+        if (p >= 0) ++child_ptr[p + 1];
     }
-    for (auto v = upwards.rbegin(); v != upwards.rend(); ++v) root[*v] = parent[*v] < 0 ? *v : root[parent[*v]];
+    for (std::int64_t v = 0; v < n; ++v) child_ptr[v + 1] += child_ptr[v];
+    Nodes next(child_ptr.begin(), child_ptr.end() - 1);
+    for (std::int64_t v = 0; v < n; ++v)
+        if (parent[v] >= 0) children[next[parent[v]]++] = v;
 
     RootedForest forest;
-    std::fill(place.begin(), place.end(), -1);
+    forest.order.reserve(n);
+    forest.parent.reserve(n);
+    std::vector<char> seen(n, 0);
+    const auto place = [&](std::int64_t v, std::int64_t above) {
+        forest.order.push_back(v);
+        forest.parent.push_back(above);
+    };
     for (std::int64_t v = 0; v < n; ++v) {
-        const std::int64_t r = root[v];
-        if (place[r] >= 0) continue;
-        place[r] = forest.tree_ptr.back();
-        forest.tree_ptr.push_back(place[r] + size[r]);
-        forest.largest = std::max(forest.largest, size[r]);
-    }
-    // The heaviest child comes right after its parent, and the others share the places after its descendants.
-    forest.order.resize(n);
-    forest.parent.resize(n);
-    Nodes depth(n, 0);
-    for (auto it = upwards.rbegin(); it != upwards.rend(); ++it) {
-        watch.check();
-        const std::int64_t v = *it, p = parent[v];
-        if (p >= 0) {
-            depth[v] = depth[p] + 1;
-            forest.depth = std::max(forest.depth, depth[v]);
-            if (heaviest[p] == v) {
-                place[v] = place[p] + 1;
-            } else {
-                place[v] = next[p];
-                next[p] += size[v];
-            }
+        if (seen[root[v]]) continue;
+        seen[root[v]] = 1;
+        const std::int64_t begin = forest.tree_ptr.back();
+        place(root[v], -1);
+        for (std::int64_t k = begin; k < static_cast<std::int64_t>(forest.order.size()); ++k) {
+            watch.check();
+            const std::int64_t u = forest.order[k];
+            for (std::int64_t c = child_ptr[u]; c < child_ptr[u + 1]; ++c) place(children[c], k);
         }
-        if (heaviest[v] >= 0) next[v] = place[v] + 1 + size[heaviest[v]];
-        forest.order[place[v]] = v;
-        forest.parent[place[v]] = p < 0 ? -1 : place[p];
+        const auto end = static_cast<std::int64_t>(forest.order.size());
+        forest.tree_ptr.push_back(end);
+        forest.largest = std::max(forest.largest, end - begin);
+        forest.depth = std::max(forest.depth, depth[forest.order.back()]);
     }
     return forest;
 }

@@ -9,10 +9,9 @@
 
 namespace neuraltrees {
 
-/// The nodes of a rooted forest in an order in which every tree is contiguous and parents precede their children.
-/// `order[k]` is the node at place k, `parent[k]` the place of its parent or -1, and tree t takes the places
-/// `tree_ptr[t]` up to `tree_ptr[t + 1]`. A node is followed by its child with most descendants, so that long paths
-/// are runs of places. Trees are numbered by their smallest node.
+/// The nodes of a rooted forest tree by tree, each from the root downwards level by level, so that parents precede
+/// their children. `order[k]` is the node at place k, `parent[k]` the place of its parent or -1, and tree t takes the
+/// places `tree_ptr[t]` up to `tree_ptr[t + 1]`. Trees are numbered by their smallest node.
 struct RootedForest {
     std::vector<std::int64_t> order, parent, tree_ptr{0};
     std::int64_t depth = 0;    // edges from a root to the deepest node

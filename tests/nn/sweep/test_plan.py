@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuraltrees.errors import InputError
-from neuraltrees.nn.sweep import SweepPlan, sweep
+from neuraltrees.nn.sweep import SweepPlan, jumping, sweep
 from tests.nn.sweep.forests import SHAPES, edges_of, parents, random_parents
 
 
@@ -66,8 +66,8 @@ def test_of_parents_keeps_the_roots(above: list[int]) -> None:
     assert plan.num_trees == above.count(-1)
 
 
-def test_of_parents_keeps_an_order_that_is_fit() -> None:
-    for name in ("chain", "star", "binary", "forest", "single nodes", "nothing"):
+def test_trees_in_breadth_first_order_stay_as_they_are() -> None:
+    for name in ("chain", "star", "binary", "caterpillar", "single nodes", "nothing"):
         plan = SweepPlan.of_parents(SHAPES[name])
         assert plan.order is None, name
         assert plan.parent.tolist() == SHAPES[name]
@@ -75,11 +75,31 @@ def test_of_parents_keeps_an_order_that_is_fit() -> None:
     assert interleaved.order is not None and interleaved.order.tolist() == [0, 2, 1, 3]
 
 
-def test_the_largest_subtree_follows_its_parent() -> None:
+@given(parents())
+def test_places_of_a_tree_are_sorted_by_depth(above: list[int]) -> None:
+    """A program on a GPU takes whole levels at once."""
+    plan = SweepPlan.of_parents(above)
+    depth: list[int] = []
+    for parent in plan.parent.tolist():
+        depth.append(0 if parent < 0 else depth[parent] + 1)
+    for begin, end in pairwise(plan.tree_ptr.tolist()):
+        assert depth[begin:end] == sorted(depth[begin:end])
+
+
+def test_an_order_by_hand() -> None:
     plan = SweepPlan.of_parents([4, 4, 0, 0, -1, 2])
     assert plan.order is not None
-    assert plan.order.tolist() == [4, 0, 2, 5, 3, 1]
-    assert plan.parent.tolist() == [-1, 0, 1, 2, 1, 0]
+    assert plan.order.tolist() == [4, 0, 1, 2, 3, 5]
+    assert plan.parent.tolist() == [-1, 0, 0, 1, 1, 3]
+
+
+def test_bounds_that_are_not_known_are_the_number_of_nodes() -> None:
+    """So that pointer jumping goes far enough."""
+    plan = SweepPlan(torch.tensor([-1, 0, 1, 2]), torch.tensor([0, 4]))
+    assert (plan.depth, plan.largest) == (4, 4)
+    values, decay = torch.rand(4, 1), torch.tensor([[0.5]])
+    exact = sweep(values, decay[0], plan)
+    torch.testing.assert_close(jumping.passes(values, decay, plan)[1], exact)
 
 
 @pytest.mark.parametrize("size", [100_000, 1_000_000])

@@ -19,9 +19,9 @@ from neuraltrees.nn.sweep.plan import SweepPlan
 # A program takes some tenths of a microsecond per place. For larger trees pointer jumping is quicker, whose some
 # hundred kernels take about a millisecond however deep the trees are.
 LARGEST = 4096
-# Channels of a program, one warp; 4 per thread make loads of 16 bytes in float32.
-BLOCK = 128
-PADDING = 32
+BLOCK = 128  # channels of a program
+ROWS = 8  # places that a program takes at once, if they do not depend on each other
+PADDING = 32  # programs for the places after the last tree
 
 
 def suits(plan: SweepPlan) -> bool:
@@ -98,7 +98,7 @@ def _launch(name: str, plan: SweepPlan, source: Tensor, factors: Tensor, *buffer
             ORDERED=plan.order is not None,
             PADDING=PADDING,
             BLOCK=block,
-            ROWS=16,
-            num_warps=1,
+            ROWS=ROWS,
+            num_warps=max(1, block * ROWS // 256),
             enable_fp_fusion=True,
         )

@@ -1,10 +1,10 @@
 """The Triton kernels of a sweep: one program walks the trees of one range for one block of channels.
 
-A program goes through the places of its range from the last to the first and back. It owns all sums of its trees, so
-nothing is added atomically and results are the same every time. What a place sends to the place right before it stays
-in registers, as does what it gets from there: along a path memory is only streamed, and the rows of the next place are
-loaded before those of the present one are used. A barrier after every place lets all threads of the program see what
-the others have stored.
+A program goes through the places of its range from the last to the first and back. It takes as many places at once as
+do not depend on each other, at most ROWS: where places are sorted by depth, whole levels or large parts of them. It
+owns all sums of its trees, so nothing is added atomically: siblings add to their parent one after another, in turns,
+and results are the same every time. After every step a barrier lets all threads of the program see what the others
+have stored.
 
 Ranges after the last tree are shares of the padding, whose places have no parents.
 
@@ -42,25 +42,38 @@ def range_of(tree_ptr, num_nodes, num_trees, PADDING: tl.constexpr):
 
 
 @jit
-def all_if(exists, channel, channels):
-    """Which channels of the block to load or store: all that there are, or none."""
-    return channel < tl.where(exists, channels, 0)
+def entries(order, place, chosen, channel, channels, ORDERED: tl.constexpr):
+    """Where the entries of some places lie in an array of rows."""
+    row = tl.load(order + place, mask=chosen, other=0) if ORDERED else place
+    return row[:, None] * channels + channel[None, :]
 
 
 @jit
-def row_of(order, place, exists, ORDERED: tl.constexpr):
-    return tl.load(order + place, mask=exists, other=0) if ORDERED else place
+def factors_of(factors, shared, at, mask, PER_NODE: tl.constexpr):
+    return tl.load(factors + at, mask=mask, other=0.0) if PER_NODE else shared
 
 
 @jit
-def factor_of(factors, shared, row, channel, mask, channels, PER_NODE: tl.constexpr):
-    return tl.load(factors + row * channels + channel, mask=mask, other=0.0) if PER_NODE else shared
+def first_row(factors, channel, channels, ROWS: tl.constexpr):
+    """The first row of the factors, repeated: all of them, unless there is one per node."""
+    at = tl.full((ROWS, 1), 0, tl.int32) + channel[None, :]
+    return tl.load(factors + at, mask=at < channels, other=0.0)
+
+
+@jit
+def next_places(parent, start, end, ROWS: tl.constexpr):
+    """From `start` on, the longest run of places whose parents come before it: places, parents, and where it ends."""
+    place = start + tl.arange(0, ROWS)
+    above = tl.load(parent + place, mask=place < end, other=-1)
+    stop = tl.min(tl.where(above >= start, place, tl.minimum(start + ROWS, end)), axis=0)
+    return place, above, stop
 
 
 @jit
 def walk_up(
     values,
     factors,
+    shared,
     parent,
     order,
     rows,
@@ -71,45 +84,39 @@ def walk_up(
     channels,
     PER_NODE: tl.constexpr,
     ORDERED: tl.constexpr,
-    BLOCK: tl.constexpr,
     ROWS: tl.constexpr,
 ):
     """rows = values plus what comes from the children."""
     for first in range(begin, end, ROWS):
         place = first + tl.arange(0, ROWS)
-        at = row_of(order, place, place < end, ORDERED)[:, None] * channels + channel[None, :]
+        at = entries(order, place, place < end, channel, channels, ORDERED)
         mask = (place < end)[:, None] & inside[None, :]
         tl.store(rows + at, tl.load(values + at, mask=mask, other=0.0), mask=mask)
     tl.debug_barrier()
-    shared = tl.load(factors + channel, mask=inside, other=0.0)
-    carry = tl.full((BLOCK,), 0.0, values.dtype.element_ty)
-    some = all_if(begin < end, channel, channels)
-    row = row_of(order, end - 1, begin < end, ORDERED)
-    own = tl.load(rows + row * channels + channel, mask=some, other=0.0)
-    above = tl.load(parent + end - 1, mask=begin < end, other=-1)
-    factor = factor_of(factors, shared, row, channel, some, channels, PER_NODE)
-    for step in range(0, end - begin):
-        before = end - 2 - step
-        exists = before >= begin
-        more = all_if(exists, channel, channels)
-        next_row = row_of(order, before, exists, ORDERED)
-        next_own = tl.load(rows + next_row * channels + channel, mask=more, other=0.0)
-        next_above = tl.load(parent + before, mask=exists, other=-1)
-        next_factor = factor_of(factors, shared, next_row, channel, more, channels, PER_NODE)
+    stop = end
+    while stop > begin:
+        place = stop - ROWS + tl.arange(0, ROWS)
+        above = tl.load(parent + place, mask=place >= begin, other=-1)
+        # All places after the last parent among them are independent.
+        start = tl.maximum(tl.max(above, axis=0) + 1, tl.maximum(stop - ROWS, begin))
+        chosen = place >= start
+        at = entries(order, place, chosen, channel, channels, ORDERED)
+        mask = chosen[:, None] & inside[None, :]
+        own = tl.load(rows + at, mask=mask, other=0.0)
+        sent = factors_of(factors, shared, at, mask, PER_NODE) * own
 
-        own = own + carry
-        tl.store(rows + row * channels + channel, own, mask=inside)
-        sent = factor * own
-        far = (above >= 0) & (above != before)
-        jumped = all_if(far, channel, channels)
-        upper = rows + row_of(order, above, far, ORDERED) * channels + channel
-        tl.store(upper, tl.load(upper, mask=jumped, other=0.0) + sent, mask=jumped)
-        carry = tl.where((above >= 0) & (above == before), sent, 0.0)
-        tl.debug_barrier()
-        row = next_row
-        own = next_own
-        above = next_above
-        factor = next_factor
+        has_parent = chosen & (above >= 0)
+        turn = tl.full((ROWS,), 0, tl.int32)  # how many siblings come before
+        for back in tl.static_range(1, ROWS):
+            other = tl.load(parent + place - back, mask=place - back >= start, other=-1)
+            turn += tl.where(other == above, 1, 0)
+        turns = tl.max(tl.where(has_parent, turn + 1, 0), axis=0)
+        upper = entries(order, above, has_parent, channel, channels, ORDERED)
+        for now in range(0, turns):
+            mask = (has_parent & (turn == now))[:, None] & inside[None, :]
+            tl.store(rows + upper, tl.load(rows + upper, mask=mask, other=0.0) + sent, mask=mask)
+            tl.debug_barrier()
+        stop = start
 
 
 @jit(do_not_specialize=["num_nodes", "num_trees"])
@@ -134,35 +141,25 @@ def passes(
     begin, end = range_of(tree_ptr, num_nodes, num_trees, PADDING)
     channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = channel < channels
-    walk_up(values, factors, parent, order, sums, begin, end, channel, inside, channels, PER_NODE, ORDERED, BLOCK, ROWS)
-    shared = tl.load(factors + channel, mask=inside, other=0.0)
-    carry = tl.full((BLOCK,), 0.0, values.dtype.element_ty)
-    some = all_if(begin < end, channel, channels)
-    row = row_of(order, begin, begin < end, ORDERED)
-    own = tl.load(sums + row * channels + channel, mask=some, other=0.0)
-    above = tl.load(parent + begin, mask=begin < end, other=-1)
-    factor = factor_of(factors, shared, row, channel, some, channels, PER_NODE)
-    for step in range(0, end - begin):
-        place = begin + step
-        exists = place + 1 < end
-        more = all_if(exists, channel, channels)
-        next_row = row_of(order, place + 1, exists, ORDERED)
-        next_own = tl.load(sums + next_row * channels + channel, mask=more, other=0.0)
-        next_above = tl.load(parent + place + 1, mask=exists, other=-1)
-        next_factor = factor_of(factors, shared, next_row, channel, more, channels, PER_NODE)
-
-        far = (above >= 0) & (above != place - 1)
-        jumped = all_if(far, channel, channels)
-        upper_row = row_of(order, above, far, ORDERED)
-        upper = tl.load(out + upper_row * channels + channel, mask=jumped, other=0.0)
-        upper = tl.where(far, upper, carry)
-        carry = tl.where(above >= 0, own + factor * (upper - factor * own), own)
-        tl.store(out + row * channels + channel, carry, mask=inside)
+    shared = first_row(factors, channel, channels, ROWS)
+    walk_up(
+        values, factors, shared, parent, order, sums, begin, end, channel, inside, channels, PER_NODE, ORDERED, ROWS
+    )
+    start = begin
+    while start < end:
+        place, above, stop = next_places(parent, start, end, ROWS)
+        chosen = place < stop
+        at = entries(order, place, chosen, channel, channels, ORDERED)
+        mask = chosen[:, None] & inside[None, :]
+        own = tl.load(sums + at, mask=mask, other=0.0)
+        factor = factors_of(factors, shared, at, mask, PER_NODE)
+        has_parent = chosen & (above >= 0)
+        upper = entries(order, above, has_parent, channel, channels, ORDERED)
+        below = has_parent[:, None] & inside[None, :]
+        beyond = tl.load(out + upper, mask=below, other=0.0) - factor * own
+        tl.store(out + at, tl.where(below, own + factor * beyond, own), mask=mask)
         tl.debug_barrier()
-        row = next_row
-        own = next_own
-        above = next_above
-        factor = next_factor
+        start = stop
 
 
 @jit(do_not_specialize=["num_nodes", "num_trees"])
@@ -189,54 +186,46 @@ def gradients(
     begin, end = range_of(tree_ptr, num_nodes, num_trees, PADDING)
     channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = channel < channels
+    shared = first_row(factors, channel, channels, ROWS)
     walk_up(
-        grad, factors, parent, order, grad_values, begin, end, channel, inside, channels, PER_NODE, ORDERED, BLOCK, ROWS
+        grad,
+        factors,
+        shared,
+        parent,
+        order,
+        grad_values,
+        begin,
+        end,
+        channel,
+        inside,
+        channels,
+        PER_NODE,
+        ORDERED,
+        ROWS,
     )
-    shared = tl.load(factors + channel, mask=inside, other=0.0)
-    total = tl.full((BLOCK,), 0.0, grad.dtype.element_ty)
-    carry_down = total
-    carry_out = total
-    some = all_if(begin < end, channel, channels)
-    row = row_of(order, begin, begin < end, ORDERED)
-    at = row * channels + channel
-    up = tl.load(grad_values + at, mask=some, other=0.0)
-    own = tl.load(sums + at, mask=some, other=0.0)
-    own_out = tl.load(out + at, mask=some, other=0.0)
-    above = tl.load(parent + begin, mask=begin < end, other=-1)
-    factor = factor_of(factors, shared, row, channel, some, channels, PER_NODE)
-    for step in range(0, end - begin):
-        place = begin + step
-        exists = place + 1 < end
-        more = all_if(exists, channel, channels)
-        next_row = row_of(order, place + 1, exists, ORDERED)
-        next_at = next_row * channels + channel
-        next_up = tl.load(grad_values + next_at, mask=more, other=0.0)
-        next_own = tl.load(sums + next_at, mask=more, other=0.0)
-        next_out = tl.load(out + next_at, mask=more, other=0.0)
-        next_above = tl.load(parent + place + 1, mask=exists, other=-1)
-        next_factor = factor_of(factors, shared, next_row, channel, more, channels, PER_NODE)
-
-        far = (above >= 0) & (above != place - 1)
-        jumped = all_if(far, channel, channels)
-        upper = row_of(order, above, far, ORDERED) * channels + channel
-        upper_down = tl.load(grad_values + upper, mask=jumped, other=0.0)
-        upper_out = tl.load(out + upper, mask=jumped, other=0.0)
-        beyond_down = tl.where(far, upper_down, carry_down) - factor * up
-        beyond_out = tl.where(far, upper_out, carry_out) - factor * own
-        of_factor = tl.where(above >= 0, own * beyond_down + up * beyond_out, 0.0)
-        carry_down = tl.where(above >= 0, up + factor * beyond_down, up)
-        carry_out = own_out
-        tl.store(grad_values + row * channels + channel, carry_down, mask=inside)
+    total = tl.full((ROWS, BLOCK), 0.0, grad.dtype.element_ty)
+    start = begin
+    while start < end:
+        place, above, stop = next_places(parent, start, end, ROWS)
+        chosen = place < stop
+        at = entries(order, place, chosen, channel, channels, ORDERED)
+        mask = chosen[:, None] & inside[None, :]
+        up = tl.load(grad_values + at, mask=mask, other=0.0)
+        own = tl.load(sums + at, mask=mask, other=0.0)
+        factor = factors_of(factors, shared, at, mask, PER_NODE)
+        has_parent = chosen & (above >= 0)
+        upper = entries(order, above, has_parent, channel, channels, ORDERED)
+        below = has_parent[:, None] & inside[None, :]
+        beyond_grad = tl.load(grad_values + upper, mask=below, other=0.0) - factor * up
+        beyond = tl.load(out + upper, mask=below, other=0.0) - factor * own
+        of_factor = tl.where(below, own * beyond_grad + up * beyond, 0.0)
+        tl.store(grad_values + at, tl.where(below, up + factor * beyond_grad, up), mask=mask)
         if PER_NODE:
-            tl.store(grad_factors + row * channels + channel, of_factor, mask=inside)
+            tl.store(grad_factors + at, of_factor, mask=mask)
         else:
             total += of_factor
         tl.debug_barrier()
-        row = next_row
-        up = next_up
-        own = next_own
-        own_out = next_out
-        above = next_above
-        factor = next_factor
+        start = stop
     if not PER_NODE:
-        tl.store(grad_factors + tl.program_id(0).to(tl.int64) * channels + channel, total, mask=inside)
+        at = tl.program_id(0).to(tl.int64) * channels + channel
+        tl.store(grad_factors + at, tl.sum(total, axis=0), mask=inside)

@@ -25,7 +25,7 @@ class SweepPlan:
 
     The nodes stand at *places* 0 … N - 1. All that is needed of a plan put together by hand:
 
-    - every parent stands before its children (children of large subtrees right after their parent are quickest);
+    - every parent stands before its children; a GPU is quickest where places of a tree are sorted by depth;
     - the range `tree_ptr[t]` up to `tree_ptr[t + 1]` holds whole trees: one, several (those of a graph, say) or none;
     - places after the last range have no parent. They are trees of one node each, which serve as padding.
 
@@ -36,8 +36,8 @@ class SweepPlan:
         parent: the place of every place's parent, -1 for a root.
         tree_ptr: where the ranges start, and where the last one ends.
         order: the node at every place; None if node k stands at place k.
-        depth: edges from a root to the deepest node, or more.
-        largest: places of the largest range, or more.
+        depth: edges from a root to the deepest node, or more; -1 if not known, which is right and may be slower.
+        largest: places of the largest range, or more; -1 if not known, likewise.
 
     Shapes: parent and order :math:`(N)`, tree_ptr :math:`(T + 1)`, all int64
 
@@ -45,16 +45,19 @@ class SweepPlan:
     >>> plan
     SweepPlan(num_nodes=5, num_trees=2, depth=1, largest=4)
     >>> plan.order.tolist(), plan.parent.tolist(), plan.tree_ptr.tolist()
-    ([1, 0, 3, 2, 4], [-1, 0, 0, 0, -1], [0, 4, 5])
+    ([1, 0, 2, 3, 4], [-1, 0, 0, 0, -1], [0, 4, 5])
     """
 
     parent: Tensor
     tree_ptr: Tensor
     order: Tensor | None = None
-    depth: int = 0
-    largest: int = 0
+    depth: int = -1
+    largest: int = -1
 
     def __post_init__(self) -> None:
+        for bound in ("depth", "largest"):
+            if getattr(self, bound) < 0:
+                object.__setattr__(self, bound, len(self.parent))
         named = {"parent": self.parent, "tree_ptr": self.tree_ptr}
         named |= {} if self.order is None else {"order": self.order}
         for name, given in named.items():
@@ -90,8 +93,8 @@ class SweepPlan:
         """The plan of a rooted forest; one range per tree.
 
         Args:
-            parent: the parent of every node, -1 for a root, in any order of the nodes. An order in which every tree is
-                contiguous and parents precede children is kept.
+            parent: the parent of every node, -1 for a root, in any order of the nodes. Trees one after another,
+                each in breadth-first order, stay as they are.
 
         Raises:
             InputError: if parents go round in a cycle or are out of range.
@@ -99,15 +102,7 @@ class SweepPlan:
         Shapes: parent :math:`(N)`
         """
         given = torch.as_tensor(parent, dtype=torch.int64).detach().cpu().contiguous()
-        order, places, tree_ptr, depth, largest = native.root_as_given(given.numpy())
-        roots = (given < 0).nonzero().flatten()
-        last_root = torch.zeros_like(given)
-        last_root[roots] = roots
-        last_root = last_root.cummax(0).values if len(given) else last_root
-        at = torch.arange(len(given))
-        if bool(((given < 0) | ((given >= last_root) & (given < at))).all()):
-            return cls(given, torch.cat([roots, at.new_tensor([len(given)])]), None, depth, largest)
-        return cls._of_arrays(order, places, tree_ptr, depth, largest)
+        return cls._of_arrays(*native.root_as_given(given.numpy()))
 
     @classmethod
     def joined(cls, plans: Sequence[SweepPlan]) -> SweepPlan:
