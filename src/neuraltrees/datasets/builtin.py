@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from neuraltrees.datasets.registry import Preset, register_dataset
+from neuraltrees.datasets.registry import graph_preset, register_dataset
 
 # Hidden size, rounds, weight decay (L2) and learning rate, as tuned in the paper for scene graphs.
 _SCENE_GRAPHS: dict[tuple[str, str], tuple[int, int, float, float]] = {
@@ -44,24 +43,6 @@ def scene_graph_preset(model: str, conv: str) -> dict[str, Any]:
 def generated_preset(model: str, conv: str) -> dict[str, Any]:
     """As for scene graphs, with fewer epochs and standardised features."""
     return scene_graph_preset(model, conv) | {"epochs": 200, "standardise": True, "log_sizes": True}
-
-
-def graph_preset(epochs: int, batches: int) -> Preset:
-    """The preset of many small graphs, such as molecules: about a hundred graphs per step, AdamW along a cosine.
-
-    >>> graph_preset(60, 12)("gnn", "sage")["batches"]
-    12
-    """
-    return partial(_graph_preset, epochs, batches)
-
-
-def _graph_preset(epochs: int, batches: int, model: str, conv: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"hidden": 128, "layers": 4, "dropout": 0.1, "residual": True}
-    found |= {"optimiser": "adamw", "lr": 0.002, "weight_decay": 1e-5, "warmup": min(5, epochs // 10), "cosine": True}
-    found |= {"epochs": epochs, "batches": batches, "every_class": False}
-    if conv == "gin":
-        found["divisions"] = 4  # with fixed batches, its batch normalisation overfits to them
-    return found
 
 
 LOADERS = "neuraltrees.datasets.loaders"
