@@ -16,7 +16,9 @@ from neuraltrees.objectives import Classification, MultiLabel, Regression
 pytest.importorskip("rdkit", reason="SMILES need the extra molecules")
 
 from neuraltrees.datasets.scaffolds import scaffold_parts
+from neuraltrees.datasets.smiles import features_of
 from neuraltrees.datasets.smiles_table import read_smiles
+from tests.oracle.molecules import rebuilt
 
 # The first molecules of ESOL, as published.
 ESOL = [
@@ -39,6 +41,24 @@ def test_as_the_open_graph_benchmark_has_them(data_root: Path) -> None:
     packed, _ = moleculenet("esol", data_root)
     for mine, other in zip(MoleculesFromSmiles(ESOL), packed.graphs()[: len(ESOL)], strict=True):
         assert all(torch.equal(mine[name], other[name]) for name in ("x", "edge_index", "edge_attr"))
+
+
+@pytest.mark.parametrize("name", ["esol", "freesolv"])
+def test_all_molecules_have_the_features_and_the_scaffold_split_of_the_open_graph_benchmark(
+    name: str, data_root: Path
+) -> None:
+    """Rebuilt from their elements, charges, hydrogens and bonds; the notation of stereo is lost by that."""
+    from rdkit import Chem
+
+    packed, part = moleculenet(name, data_root)
+    smiles = []
+    for graph in packed:
+        molecule = rebuilt(graph)
+        atoms, _, bonds = features_of(molecule)
+        assert [row[:1] + row[2:] for row in atoms] == [row[:1] + row[2:] for row in graph.x.tolist()]
+        assert [row[::2] for row in bonds] == graph.edge_attr[::2, ::2].tolist()
+        smiles.append(Chem.MolToSmiles(molecule))
+    assert torch.equal(scaffold_parts(smiles, 0.8), part)
 
 
 def test_features_of_known_molecules() -> None:

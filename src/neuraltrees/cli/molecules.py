@@ -76,7 +76,8 @@ def predict_smiles(
     report_skipped(molecules.skipped, str(source), given.lines)
     if not len(molecules):
         raise InputError(
-            f"{source}: expected SMILES; none of {len(given.smiles):,} parses. Check the file, or name its column: smiles=COLUMN."
+            f"{source}: expected SMILES; none of {len(given.smiles):,} parses. Check the file, or name its column: "
+            f"smiles=COLUMN."
         )
     with working("predicting"):
         graphs, found = molecules.graphs(), list[Any]()

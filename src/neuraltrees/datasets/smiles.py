@@ -74,7 +74,7 @@ class MoleculesFromSmiles(InMemoryDataset):  # type: ignore[misc]
         for place, text in enumerate(smiles):
             molecule, why = read(text)
             if why is None:
-                found.append(_arrays(molecule))
+                found.append(features_of(molecule))
                 kept.append(place)
             else:
                 skipped.append(Unreadable(place, str(text), why))
@@ -145,8 +145,8 @@ class _Reader:
         return problems[0].Message() if problems else "not a valid molecule"
 
 
-def _arrays(molecule: Any) -> tuple[list[list[int]], list[tuple[int, int]], list[list[int]]]:
-    """Features of the atoms, ends of the bonds and features of the bonds."""
+def features_of(molecule: Any) -> tuple[list[list[int]], list[tuple[int, int]], list[list[int]]]:
+    """Features of the atoms of an RDKit molecule, ends of its bonds and their features; see `MoleculesFromSmiles`."""
     atoms = [_atom(atom) for atom in molecule.GetAtoms()]
     bonds = list(molecule.GetBonds())
     return atoms, [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds], [_bond(bond) for bond in bonds]
