@@ -12,6 +12,7 @@ import typer
 from neuraltrees.cli.molecules import predict_smiles, reads_smiles
 from neuraltrees.cli.options import AsJson, Device
 from neuraltrees.cli.terminal import print_table, say, working
+from neuraltrees.errors import InputError
 from neuraltrees.files import write_whole
 from neuraltrees.graph_files import is_graph_file
 
@@ -85,6 +86,8 @@ def predict(
         trained = predictor.bundle
         of_smiles = reads_smiles(predictor, input, nodes is not None)
     if of_smiles:
+        if known is not None:
+            raise InputError("Expected no --known with SMILES, whose atoms have no labels; got one. Leave it out.")
         predict_smiles(predictor, input, smiles, out, top, json)
         return
     with working("loading"):

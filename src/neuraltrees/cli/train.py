@@ -55,6 +55,7 @@ def train(
     configuration, the checkpoint, the results with learning curves, and the best network for `neuraltrees predict`.
 
     Example: neuraltrees train --dataset synthetic --conv sage --runs 3
+
     Molecules: neuraltrees train --dataset my.csv --smiles SMILES --target logS --split scaffold
     """
     settings = load_config(config, values)

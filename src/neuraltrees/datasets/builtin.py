@@ -52,17 +52,15 @@ for _name in ("cora", "citeseer", "pubmed"):
     register_dataset(_name, f"{LOADERS}:load_citation", "a citation network", citation_preset)
 MOLECULES = "neuraltrees.datasets.molecules"
 register_dataset("zinc", f"{MOLECULES}:load_zinc", "ZINC-12k, solubility of molecules", graph_preset(60, 80))
-register_dataset("peptides-func", f"{MOLECULES}:load_peptides", "functions of peptides", graph_preset(20, 160))
-for _name, _epochs, _batches in (
-    ("esol", 60, 12),
-    ("freesolv", 60, 8),
-    ("bace", 40, 16),
-    ("tox21", 25, 64),
-    ("hiv", 10, 256),
-):
-    register_dataset(
-        _name, f"{MOLECULES}:load_moleculenet", "molecules of MoleculeNet", graph_preset(_epochs, _batches)
-    )
+register_dataset("peptides-func", f"{MOLECULES}:load_peptides", "functions of peptides", graph_preset(20, 160, "mean"))
+for _name, _preset in {
+    "esol": graph_preset(60, 12),
+    "freesolv": graph_preset(60, 8),
+    "bace": graph_preset(40, 16, "mean"),
+    "tox21": graph_preset(25, 64, "mean"),
+    "hiv": graph_preset(10, 256, "mean"),
+}.items():
+    register_dataset(_name, f"{MOLECULES}:load_moleculenet", "molecules of MoleculeNet", _preset)
 register_dataset("tu", "neuraltrees.datasets.tu:load_tu", "graphs of TUDataset", graph_preset(60, 16), members="NAME")
 for _name in ("csl", "exp"):
     register_dataset(

@@ -48,17 +48,21 @@ def smiles_preset(path: str, model: str, conv: str) -> Mapping[str, Any]:
     return {"train_share": 0.8, **graph_preset(epochs, max(4, min(512, round(rows / 80))))(model, conv)}
 
 
-def graph_preset(epochs: int, batches: int) -> Preset:
+def graph_preset(epochs: int, batches: int, pool: str = "sum") -> Preset:
     """The preset of many small graphs, such as molecules: about a hundred graphs per step, AdamW along a cosine.
+
+    Args:
+        epochs, batches: passes over all graphs, and steps of each.
+        pool: "sum" where what is learned grows with the graph, "mean" for labels that do not.
 
     >>> graph_preset(60, 12)("gnn", "sage")["batches"]
     12
     """
-    return partial(_graph_preset, epochs, batches)
+    return partial(_graph_preset, epochs, batches, pool)
 
 
-def _graph_preset(epochs: int, batches: int, model: str, conv: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"hidden": 128, "layers": 4, "dropout": 0.1, "residual": True}
+def _graph_preset(epochs: int, batches: int, pool: str, model: str, conv: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"hidden": 128, "layers": 4, "dropout": 0.1, "residual": True, "pool": pool}
     found |= {"optimiser": "adamw", "lr": 0.002, "weight_decay": 1e-5, "warmup": min(5, epochs // 10), "cosine": True}
     found |= {"epochs": epochs, "batches": batches, "every_class": False}
     if conv == "gin":

@@ -54,14 +54,15 @@ def load_smiles(spec: DataSpec) -> Task:
         )
     y = y[molecules.kept]
     part = None if spec.split_column is None else _parts(table, spec.split_column)[molecules.kept]
-    labelled = objective.labelled(y if isinstance(objective, Regression) or y.is_floating_point() else y[:, 0])
+    labelled = objective.labelled(y)
     _check_labels(table.source, labelled, part)
     kept = labelled.nonzero().flatten().tolist()
-    y, smiles = y[kept], [molecules.smiles[place] for place in kept]
     part = None if part is None else part[kept]
-    graphs = molecules.graphs()
-    chosen = [_with_label(graphs[place], row) for place, row in zip(kept, y, strict=True)]
-    return _task(chosen, objective, y, smiles, part, spec)
+    everything = molecules.graphs()
+    graphs = [everything[place] for place in kept]
+    for graph, place in zip(graphs, kept, strict=True):
+        graph.y = y[place : place + 1]
+    return _task(graphs, objective, y[kept], [molecules.smiles[place] for place in kept], part, spec)
 
 
 def _task(
@@ -74,11 +75,6 @@ def _task(
         objective = objective.standardised(y[splitter(spec.seed).train])
     found = MoleculesFromSmiles
     return Task(graphs, objective, splitter=splitter, features=found.features, edge_features=found.edge_features)
-
-
-def _with_label(graph: Data, row: Tensor) -> Data:
-    graph.y = row.unsqueeze(0) if row.is_floating_point() else row
-    return graph
 
 
 def report_skipped(skipped: Sequence[Unreadable], source: str, lines: Sequence[int]) -> None:

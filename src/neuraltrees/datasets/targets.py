@@ -33,7 +33,7 @@ def read_targets(table: Table, names: Sequence[str], kind: Kind = "auto") -> tup
 
     Cells that are empty, `NaN`, `NA`, `none` or `?` are missing labels.
 
-    Shapes: labels :math:`(rows, T)`; of classes :math:`(rows, 1)`, -1 where one is missing
+    Shapes: labels :math:`(rows, T)`, NaN where one is missing; of classes :math:`(rows)`, -1 where one is missing
 
     Args:
         table: with the columns.
@@ -136,5 +136,5 @@ def _classes(table: Table, name: str, column: Sequence[str]) -> tuple[Objective,
     numeric = all(_number(value) is not None for value in values)
     labels = sorted(values, key=float) if numeric else values
     place = {label: number for number, label in enumerate(labels)}
-    y = torch.tensor([[-1 if is_missing(cell) else place[cell]] for cell in column])
+    y = torch.tensor([-1 if is_missing(cell) else place[cell] for cell in column])
     return Classification(labels, level="graph"), y
