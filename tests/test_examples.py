@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -158,6 +159,41 @@ def test_python_of_the_guide_to_crfs_runs_in_order(capsys: pytest.CaptureFixture
         line.partition(")  # ")[2].partition(":")[0] for line in lines if "  # torch.Size" in line or "  # True" in line
     ]
     assert len(promised) == 3 and all(each in printed for each in promised)
+
+
+def test_the_guide_to_molecules_runs_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table is made, two networks are trained on it, a list of SMILES is predicted, and the rest in Python."""
+    pytest.importorskip("rdkit", reason="SMILES need the extra molecules")
+    from neuraltrees.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "molecules.md"
+    for kind, content in re.findall(r"```(\w+)\n(.*?)```", page.read_text(), flags=re.DOTALL):
+        match kind:
+            case "python":
+                capsys.readouterr()
+                exec(compile(content, "molecules.md", "exec"), {"__name__": "guide"})
+                promised = [line.partition(")  # ")[2] for line in content.splitlines() if line.startswith("print(")]
+                assert capsys.readouterr().out.splitlines() == promised
+            case "text":
+                Path("new.smi").write_text(content)
+            case "sh":
+                with pytest.raises(SystemExit) as end:
+                    main(content.split()[1:])
+                output = capsys.readouterr()
+                assert not end.value.code, output.err
+                if "train" in content and "logP" in content:
+                    said = [line.strip() for line in output.err.splitlines() if line.startswith(("Learning", "112"))]
+                    assert "\n".join(f"    {line}" for line in said) in page.read_text()
+                if "predict" in content:
+                    assert "left out 1 row whose SMILES does not parse: line 3 'C1CC'" in output.err
+                    assert [row.split(",")[1] for row in Path("predicted.csv").read_text().splitlines()] == [
+                        "name",
+                        "2-ethylphenol",
+                        "isonicotinic acid",
+                    ]
 
 
 def python_blocks(page: Path) -> list[str]:

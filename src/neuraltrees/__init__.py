@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from neuraltrees.data.splits import random_node_split as random_node_split
     from neuraltrees.data.task import Task as Task
     from neuraltrees.datasets import CitationNetwork as CitationNetwork
+    from neuraltrees.datasets import MoleculesFromSmiles as MoleculesFromSmiles
     from neuraltrees.datasets import StanfordSceneGraphs as StanfordSceneGraphs
     from neuraltrees.datasets import SyntheticScenes as SyntheticScenes
     from neuraltrees.datasets import load_task as load_task
@@ -105,6 +106,7 @@ _LAZY = {
     "MLP": "neuraltrees.nn",
     "MarkovNetwork": "neuraltrees.inference",
     "Metric": "neuraltrees.objectives",
+    "MoleculesFromSmiles": "neuraltrees.datasets",
     "MultiLabel": "neuraltrees.objectives",
     "NetworkSpec": "neuraltrees.training",
     "NeuralTree": "neuraltrees.nn",

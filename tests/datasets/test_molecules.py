@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,46 @@ def test_the_processed_files_of_pyg(tmp_path: Path) -> None:
         packed, part = read(tmp_path)
         same(packed, PackedGraphs.join(parts))
         assert part.tolist() == [0] * 6 + [1] * 3 + [2] * 4
+
+
+def test_the_raw_files_of_pyg(tmp_path: Path) -> None:
+    """ZINC's are pickles of tensors with a list of places, those of Peptides are tuples."""
+    part = tiny(5)
+    attr = part.edge_attr
+    assert attr is not None
+    (tmp_path / "ZINC" / "raw").mkdir(parents=True)
+    (tmp_path / "peptides-func" / "raw").mkdir(parents=True)
+    molecules = []
+    for graph in part:
+        bonds = torch.zeros(graph.num_nodes, graph.num_nodes, dtype=torch.int32)
+        bonds[graph.edge_index[0], graph.edge_index[1]] = 1 + graph.edge_attr[:, 0].int()
+        target = {"num_atom": graph.num_nodes, "atom_type": graph.x[:, 0].clone(), "bond_type": bonds}
+        molecules.append(target | {"logP_SA_cycle_normalized": graph.y[0].clone()})
+    tuples = [(graph.x, graph.edge_attr, graph.edge_index, graph.y) for graph in part]
+    for name, places in (("train", "3,0"), ("val", "1"), ("test", "2,4\n")):
+        (tmp_path / "ZINC" / "raw" / f"{name}.pickle").write_bytes(pickle.dumps(molecules, protocol=2))
+        (tmp_path / "ZINC" / "raw" / f"{name}.index").write_text(places)
+        torch.save(tuples, tmp_path / "peptides-func" / "raw" / f"{name}.pt")
+    found, parts = zinc(tmp_path)
+    assert parts.tolist() == [0, 0, 1, 2, 2]
+    graphs = part.graphs()
+    for mine, other in zip(found, (graphs[place] for place in (3, 0, 1, 2, 4)), strict=True):
+        assert torch.equal(mine.x, other.x[:, :1]) and torch.equal(mine.y, other.y)
+        first, second = (
+            {(*ends, *bond) for ends, bond in zip(g.edge_index.t().tolist(), attr.tolist(), strict=True)}
+            for g, attr in ((mine, mine.edge_attr), (other, 1 + other.edge_attr[:, :1]))
+        )
+        assert first == second
+    same(peptides(tmp_path)[0], PackedGraphs.join([part] * 3))
+    torch.save([torch.ones(2)], tmp_path / "peptides-func" / "raw" / "train.pt")
+    with pytest.raises(nt.InputError, match="a list of graphs as tuples of four tensors"):
+        peptides(tmp_path)
+    (tmp_path / "ZINC" / "raw" / "train.pickle").write_bytes(pickle.dumps([Evil()]))
+    with pytest.raises(nt.InputError, match=r"a pickle of tensors and nothing else; .*print.* Nothing in it was run"):
+        zinc(tmp_path)
+    (tmp_path / "ZINC" / "raw" / "train.pickle").write_bytes(pickle.dumps([{"atoms": 1}] * 9, protocol=2))
+    with pytest.raises(nt.InputError, match="the list of molecules of ZINC; got: KeyError"):
+        zinc(tmp_path)
 
 
 def test_the_shared_files_and_those_of_pyg_are_alike(data_root: Path, tmp_path: Path) -> None:

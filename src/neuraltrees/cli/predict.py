@@ -1,4 +1,4 @@
-"""neuraltrees predict: apply a trained network to graphs in a JSON file."""
+"""neuraltrees predict: apply a trained network to graphs in a JSON file, a graph file or a list of SMILES."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from neuraltrees.cli.molecules import predict_smiles, reads_smiles
 from neuraltrees.cli.options import AsJson, Device
 from neuraltrees.cli.terminal import print_table, say, working
+from neuraltrees.errors import InputError
 from neuraltrees.files import write_whole
 from neuraltrees.graph_files import is_graph_file
 
@@ -27,11 +29,13 @@ def predict(
     input: Annotated[
         Path,
         typer.Argument(
-            metavar="GRAPHS", help="JSON file of graphs, in the format described above, or a graph file with --nodes."
+            metavar="GRAPHS",
+            help="JSON file of graphs, in the format described above, a graph file with --nodes, or a list of SMILES.",
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="File to write the predictions to, as JSON.", show_default=False)
+        Path | None,
+        typer.Option(help="File to write the predictions to, as JSON; of SMILES also .csv.", show_default=False),
     ] = None,
     known: Annotated[
         Path | None,
@@ -44,6 +48,10 @@ def predict(
     ignore: Annotated[
         str | None,
         typer.Option(help="Columns of nodes that are not features, separated by commas.", show_default=False),
+    ] = None,
+    smiles: Annotated[
+        str | None,
+        typer.Option(help="Column of the SMILES, if GRAPHS is a table of molecules.", show_default=False),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of most probable labels to list.")] = 3,
     device: Device = "cpu",
@@ -64,6 +72,9 @@ def predict(
     With a model trained with --head crf, labels that a person has confirmed make those of the others more certain:
     --known is a file {"name or number of a node": "label", …}; for several graphs {"graphs": \\[…]}, an object each.
 
+    With a model trained on molecules, GRAPHS may be a list of SMILES: .smi or .txt with a SMILES and a name per line,
+    or .csv with a column SMILES. Those that do not parse are reported by their line, and the rest is predicted.
+
     Example: neuraltrees predict neuraltrees-runs/synthetic-neural-tree-sage/model.safetensors scene.json
     """
     with working("loading"):
@@ -73,6 +84,13 @@ def predict(
 
         predictor = Predictor.load(bundle, device, allow or ())
         trained = predictor.bundle
+        of_smiles = reads_smiles(predictor, input, nodes is not None)
+    if of_smiles:
+        if known is not None:
+            raise InputError("Expected no --known with SMILES, whose atoms have no labels; got one. Leave it out.")
+        predict_smiles(predictor, input, smiles, out, top, json)
+        return
+    with working("loading"):
         if is_graph_file(input):
             from neuraltrees.datasets.tables import read_unlabelled
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 
+from neuraltrees.cli.molecules import describe_molecules
 from neuraltrees.cli.options import AsJson, Threads, with_options
 from neuraltrees.cli.terminal import errors, interrupts, working
 from neuraltrees.cli.training_result import as_json, result_of, show_result
@@ -54,6 +55,8 @@ def train(
     configuration, the checkpoint, the results with learning curves, and the best network for `neuraltrees predict`.
 
     Example: neuraltrees train --dataset synthetic --conv sage --runs 3
+
+    Molecules: neuraltrees train --dataset my.csv --smiles SMILES --target logS --split scaffold
     """
     settings = load_config(config, values)
     folder = out or Path("neuraltrees-runs") / folder_name(settings.dataset, *settings.network.words)
@@ -71,6 +74,8 @@ def train(
 
             torch.set_num_threads(threads)
             problem = load_problem(settings)
+        if settings.smiles is not None:
+            describe_molecules(settings, problem)
         with working("preparing batches, and H-trees where the network needs them"):
             trainer, save = _prepare(settings, problem, files, resume, threads)
         _train(trainer, save, checkpoint_every, folder if tensorboard else None)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from neuraltrees.datasets.expressivity import brec as brec
     from neuraltrees.datasets.expressivity import sr25 as sr25
     from neuraltrees.datasets.root import find_data_root as find_data_root
+    from neuraltrees.datasets.smiles import MoleculesFromSmiles as MoleculesFromSmiles
     from neuraltrees.datasets.stanford import StanfordSceneGraphs as StanfordSceneGraphs
     from neuraltrees.datasets.synthetic import SyntheticScenes as SyntheticScenes
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "CitationNetwork": "neuraltrees.datasets.citation",
     "GraphPair": "neuraltrees.datasets.expressivity",
+    "MoleculesFromSmiles": "neuraltrees.datasets.smiles",
     "Split": "neuraltrees.data.splits",
     "StanfordSceneGraphs": "neuraltrees.datasets.stanford",
     "SyntheticScenes": "neuraltrees.datasets.synthetic",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from neuraltrees.datasets.registry import Preset, register_dataset
+from neuraltrees.datasets.registry import graph_preset, register_dataset
 
 # Hidden size, rounds, weight decay (L2) and learning rate, as tuned in the paper for scene graphs.
 _SCENE_GRAPHS: dict[tuple[str, str], tuple[int, int, float, float]] = {
@@ -46,24 +45,6 @@ def generated_preset(model: str, conv: str) -> dict[str, Any]:
     return scene_graph_preset(model, conv) | {"epochs": 200, "standardise": True, "log_sizes": True}
 
 
-def graph_preset(epochs: int, batches: int) -> Preset:
-    """The preset of many small graphs, such as molecules: about a hundred graphs per step, AdamW along a cosine.
-
-    >>> graph_preset(60, 12)("gnn", "sage")["batches"]
-    12
-    """
-    return partial(_graph_preset, epochs, batches)
-
-
-def _graph_preset(epochs: int, batches: int, model: str, conv: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"hidden": 128, "layers": 4, "dropout": 0.1, "residual": True}
-    found |= {"optimiser": "adamw", "lr": 0.002, "weight_decay": 1e-5, "warmup": min(5, epochs // 10), "cosine": True}
-    found |= {"epochs": epochs, "batches": batches, "every_class": False}
-    if conv == "gin":
-        found["divisions"] = 4  # with fixed batches, its batch normalisation overfits to them
-    return found
-
-
 LOADERS = "neuraltrees.datasets.loaders"
 register_dataset("synthetic", f"{LOADERS}:load_synthetic", "generated scenes with a known posterior", generated_preset)
 register_dataset("stanford3dsg", f"{LOADERS}:load_stanford", "482 scene graphs of the paper", scene_graph_preset)
@@ -71,17 +52,15 @@ for _name in ("cora", "citeseer", "pubmed"):
     register_dataset(_name, f"{LOADERS}:load_citation", "a citation network", citation_preset)
 MOLECULES = "neuraltrees.datasets.molecules"
 register_dataset("zinc", f"{MOLECULES}:load_zinc", "ZINC-12k, solubility of molecules", graph_preset(60, 80))
-register_dataset("peptides-func", f"{MOLECULES}:load_peptides", "functions of peptides", graph_preset(20, 160))
-for _name, _epochs, _batches in (
-    ("esol", 60, 12),
-    ("freesolv", 60, 8),
-    ("bace", 40, 16),
-    ("tox21", 25, 64),
-    ("hiv", 10, 256),
-):
-    register_dataset(
-        _name, f"{MOLECULES}:load_moleculenet", "molecules of MoleculeNet", graph_preset(_epochs, _batches)
-    )
+register_dataset("peptides-func", f"{MOLECULES}:load_peptides", "functions of peptides", graph_preset(20, 160, "mean"))
+for _name, _preset in {
+    "esol": graph_preset(60, 12),
+    "freesolv": graph_preset(60, 8),
+    "bace": graph_preset(40, 16, "mean"),
+    "tox21": graph_preset(25, 64, "mean"),
+    "hiv": graph_preset(10, 256, "mean"),
+}.items():
+    register_dataset(_name, f"{MOLECULES}:load_moleculenet", "molecules of MoleculeNet", _preset)
 register_dataset("tu", "neuraltrees.datasets.tu:load_tu", "graphs of TUDataset", graph_preset(60, 16), members="NAME")
 for _name in ("csl", "exp"):
     register_dataset(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -12,8 +14,18 @@ from neuraltrees.data.packed import PackedGraphs
 from neuraltrees.data.task import Task
 from neuraltrees.datasets.molecule_features import ATOMS, BONDS, ZINC_ATOMS, ZINC_BONDS
 from neuraltrees.datasets.ogb_files import read_ogb
+from neuraltrees.datasets.pickles import load_tensors
 from neuraltrees.datasets.spec import DataSpec
-from neuraltrees.datasets.stored_graphs import find_stored, pack, read_arrays, read_processed
+from neuraltrees.datasets.stored_graphs import (
+    AGAIN,
+    find_stored,
+    join_graphs,
+    pack,
+    read_arrays,
+    read_processed,
+    read_tensors,
+)
+from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
 from neuraltrees.objectives import MultiLabel, Objective, Regression
 
@@ -48,27 +60,28 @@ MOLECULENET: dict[str, Objective] = {
 
 
 def zinc(root: PathLike | None = None) -> tuple[PackedGraphs, Tensor]:
-    """ZINC-12k and the part of every graph; from `zinc12k.npz`, or what PyG's `ZINC(subset=True)` has saved.
+    """ZINC-12k and the part of every graph; from `zinc12k.npz`, or from the folder of PyG's `ZINC(subset=True)`.
 
     Shapes: the part :math:`(G)`: 0 trains, 1 validates, 2 tests
     """
-    folders = [f"{folder}/subset/processed" for folder in ("molecules/zinc", "ZINC", "zinc")]
+    folders = _both(("molecules/zinc/", "ZINC/", "zinc/"), "subset/processed")
     path = find_stored(
         root,
         "ZINC-12k",
-        ["molecules/zinc/zinc12k.npz", *folders, "subset/processed"],
+        ["molecules/zinc/zinc12k.npz", *folders],
         "PyG downloads it: torch_geometric.datasets.ZINC('ROOT/ZINC', subset=True).",
     )
     if path.is_dir():
-        return _parts([read_processed(path / f"{name}.pt") for name in PARTS])
+        return _parts([(_raw_zinc if path.name == "raw" else _processed)(path, name) for name in PARTS])
     names = ("x", "edge", "bond", "node_ptr", "edge_ptr", "y")
     arrays = read_arrays(path, [f"{part}_{name}" for part in PARTS for name in names])
     return _parts([pack(path, arrays, f"{part}_", edges="bond") for part in PARTS])
 
 
 def peptides(root: PathLike | None = None) -> tuple[PackedGraphs, Tensor]:
-    """Peptides-func and the part of every graph; from `peptides_func.npz`, or what PyG's `LRGBDataset` has saved."""
-    folders = [f"{folder}peptides-func/processed" for folder in ("molecules/", "LRGB/", "lrgb/", "")]
+    """Peptides-func and the part of every graph; from `peptides_func.npz`, or the folder of PyG's `LRGBDataset`."""
+    name = "peptides-func"
+    folders = _both((f"molecules/{name}/", f"LRGB/{name}/", f"lrgb/{name}/", f"{name}/"), "processed")
     path = find_stored(
         root,
         "Peptides-func",
@@ -76,7 +89,7 @@ def peptides(root: PathLike | None = None) -> tuple[PackedGraphs, Tensor]:
         "PyG downloads it: torch_geometric.datasets.LRGBDataset('ROOT/LRGB', 'Peptides-func').",
     )
     if path.is_dir():
-        return _parts([read_processed(path / f"{name}.pt") for name in PARTS])
+        return _parts([(_raw_peptides if path.name == "raw" else _processed)(path, name) for name in PARTS])
     arrays = read_arrays(path, ("x", "edge", "edge_attr", "node_ptr", "edge_ptr", "y", "split"))
     return pack(path, arrays), torch.from_numpy(arrays["split"]).long()
 
@@ -121,6 +134,51 @@ def load_moleculenet(spec: DataSpec) -> Task:
     if isinstance(objective, Regression):
         objective = objective.standardised(packed.y[part == 0])
     return Task(packed, objective, splitter=partial(stored_split, part), features=ATOMS, edge_features=BONDS)
+
+
+def _both(folders: Sequence[str], processed: str) -> list[str]:
+    """Where PyG keeps what it has processed and, where it has not, what it has downloaded."""
+    return [f"{folder}{kind}" for kind in (processed, "raw") for folder in folders]
+
+
+def _processed(folder: Path, name: str) -> PackedGraphs:
+    return read_processed(folder / f"{name}.pt")
+
+
+def _raw_zinc(folder: Path, name: str) -> PackedGraphs:
+    """The molecules of `NAME.pickle` that `NAME.index` lists; each has its bonds in a matrix."""
+    path = folder / f"{name}.pickle"
+    molecules = load_tensors(path)
+    try:
+        chosen = [molecules[int(place)] for place in (folder / f"{name}.index").read_text().split(",") if place.strip()]
+        return join_graphs(path, (_from_matrix(molecule) for molecule in chosen))
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"Expected {path} to be the list of molecules of ZINC; got: {type(error).__name__}: {error}. {AGAIN}"
+        ) from None
+
+
+def _from_matrix(molecule: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    bonds = molecule["bond_type"]
+    ends = bonds.nonzero().t()
+    attr = bonds[ends[0], ends[1]].unsqueeze(1)
+    return molecule["atom_type"].unsqueeze(1), ends, attr, molecule["logP_SA_cycle_normalized"].float()
+
+
+def _raw_peptides(folder: Path, name: str) -> PackedGraphs:
+    """Tuples of features, those of bonds, bonds and labels."""
+    path = folder / f"{name}.pt"
+    content = read_tensors(path)
+    try:
+        return join_graphs(path, ((x, ends, attr, y) for x, attr, ends, y in content))
+    except (TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"Expected {path} to be a list of graphs as tuples of four tensors; got: {error}. {AGAIN}"
+        ) from None
 
 
 def _parts(parts: list[PackedGraphs]) -> tuple[PackedGraphs, Tensor]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import pickle
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
+import torch
 
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, read_whole
@@ -24,14 +26,44 @@ _ALLOWED: dict[tuple[str, str], Any] = {
 }
 
 
+def _load_storage(content: bytes) -> Any:
+    """What a tensor's memory was pickled as, read without running any code in it either."""
+    return torch.load(io.BytesIO(content), weights_only=True)
+
+
+def _as_bytes(text: str, encoding: str = "latin1") -> bytes:
+    """Bytes, which old pickles have as text."""
+    return text.encode("latin1")
+
+
+# What tensors that were pickled without torch.save call to rebuild themselves.
+_TENSORS: dict[tuple[str, str], Any] = {
+    ("torch._utils", "_rebuild_tensor_v2"): torch._utils._rebuild_tensor_v2,
+    ("torch.storage", "_load_from_bytes"): _load_storage,
+    ("collections", "OrderedDict"): OrderedDict,
+    ("_codecs", "encode"): _as_bytes,
+}
+
+
 class _ArrayUnpickler(pickle.Unpickler):
+    allowed = _ALLOWED
+
     def find_class(self, module: str, name: str) -> Any:
         try:
-            return _ALLOWED[module, name]
+            return self.allowed[module, name]
         except KeyError:
             raise pickle.UnpicklingError(
                 f"it imports {module}.{name}, and a pickle that may import anything can run any code"
             ) from None
+
+
+class _TensorUnpickler(_ArrayUnpickler):
+    allowed = _ALLOWED | _TENSORS
+
+
+def load_tensors(path: PathLike) -> Any:
+    """The same as `load_arrays`, with tensors allowed in the pickle."""
+    return _load(path, _TensorUnpickler, "tensors")
 
 
 def load_arrays(path: PathLike) -> Any:
@@ -46,11 +78,15 @@ def load_arrays(path: PathLike) -> Any:
     ...     load_arrays(file.name)
     {'x': array([0, 1, 2])}
     """
+    return _load(path, _ArrayUnpickler, "NumPy arrays")
+
+
+def _load(path: PathLike, unpickler: type[pickle.Unpickler], what: str) -> Any:
     content = read_whole(path)
     try:
-        return _ArrayUnpickler(io.BytesIO(content)).load()
+        return unpickler(io.BytesIO(content)).load()
     except Exception as error:  # a broken pickle may raise anything
         raise InputError(
-            f"Expected {path} to be a pickle of NumPy arrays and nothing else; got one that cannot be read: {error}. "
+            f"Expected {path} to be a pickle of {what} and nothing else; got one that cannot be read: {error}. "
             f"Nothing in it was run. Download the file again from a source you trust."
         ) from error

@@ -19,8 +19,9 @@ class DataSpec(Spec):
 
     dataset: str = option(
         "synthetic",
-        "synthetic, stanford3dsg, cora, citeseer, pubmed, a registered name, your own MODULE:FUNCTION, or a graph "
-        "file: .csv, .txt, .graphml or .gr.",
+        "synthetic, stanford3dsg, cora, citeseer, pubmed, zinc, peptides-func, esol, freesolv, bace, tox21, hiv, "
+        "tu:NAME, csl, exp, a registered name, your own MODULE:FUNCTION, a graph file (.csv, .txt, .graphml or .gr), "
+        "or with --smiles a table of molecules.",
     )
     runs: int = option(1, "Independent runs, trained at once.", ge=1)
     seed: int = option(0, "Run r has the seed SEED + r, for its split, weights and dropout.", ge=0)
@@ -30,7 +31,9 @@ class DataSpec(Spec):
     log_sizes: bool = option(False, "Scene graphs: take the logarithm of the sizes of bounding boxes.")
     geometry: bool = option(False, "Scene graphs: boxes relative to the room, and features of edges; standardised.")
     squares: bool = option(False, "Append the squares of the features, for models without a hidden layer.")
-    train_share: float = option(0.7, "Share of the nodes or graphs (synthetic: of the scenes) to train on.", gt=0, lt=1)
+    train_share: float = option(
+        0.7, "Share of the nodes or graphs (synthetic: of the scenes) to train on; of molecules 0.8.", gt=0, lt=1
+    )
     scenes: int = option(500, "synthetic: number of scenes.", ge=10)
     coupling: float = option(
         1.0, "synthetic: label coupling, how much labels of neighbours depend on each other.", ge=0, le=10
@@ -47,9 +50,17 @@ class DataSpec(Spec):
     nodes: str | None = option(None, "Graph file: a CSV file with a row per node, its name, features and label.")
     label: str = option("label", "Graph file: the column of the labels; empty cells have none.")
     split_column: str | None = option(
-        None, "Graph file: a column that says train, val or test; by default a random split by the seed."
+        None, "Graph file or molecules: a column that says train, val or test; by default a random split by the seed."
     )
     ignore: str | None = option(None, "Graph file: columns that are not features, separated by commas.")
+    smiles: str | None = option(None, "Molecules: the column of the SMILES; the dataset is then a table with a header.")
+    target: str | None = option(None, "Molecules: the column of what to learn, or several separated by commas.")
+    task: Literal["auto", "regression", "classification"] = option(
+        "auto", "Molecules: learn numbers or classes; by default what the cells suggest."
+    )
+    split: Literal["random", "scaffold"] = option(
+        "random", "Molecules: a random split by the seed, or by Bemis-Murcko scaffolds."
+    )
     train_per_class: int | None = option(
         None, "Citation networks: training nodes per class; by default all that remain.", ge=1
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuraltrees.data.packed import PackedGraphs
+from neuraltrees.data.packed import PackedGraphs, pointers
 from neuraltrees.datasets.root import VARIABLE, find_data_root
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
@@ -79,16 +79,33 @@ def pack(
         raise InputError(f"{path}: {error} {AGAIN}") from None
 
 
-def read_processed(path: Path) -> PackedGraphs:
-    """The graphs that a dataset of PyG saved, read without running any code in the file."""
+def read_tensors(path: Path) -> Any:
+    """What `torch.save` wrote, read without running any code in the file."""
     try:
-        content = torch.load(path, weights_only=True)
+        return torch.load(path, weights_only=True)
     except (UnpicklingError, RuntimeError, EOFError, zipfile.BadZipFile, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(
-            f"Expected {path} to be a dataset that PyG saved; got one that cannot be read safely: {reason} Nothing in "
+            f"Expected {path} to be a file that torch saved; got one that cannot be read safely: {reason} Nothing in "
             f"it was run. Delete the folder {path.parent.name} and let PyG's dataset make it again."
         ) from None
+
+
+def join_graphs(path: Path, graphs: Iterable[tuple[Tensor, Tensor, Tensor, Tensor]]) -> PackedGraphs:
+    """Graphs of single tensors: features, both directions of the edges, their features, and labels."""
+    x, ends, attr, y = zip(*graphs, strict=True)
+    nodes, edges = (torch.tensor(counts) for counts in ([len(each) for each in x], [each.shape[1] for each in ends]))
+    try:
+        labels = torch.stack([each.flatten() for each in y])
+        joined = (torch.cat(x).long(), torch.cat(ends, 1).long(), labels)
+        return PackedGraphs(*joined, pointers(nodes), pointers(edges), torch.cat(attr).long())
+    except (RuntimeError, InputError) as error:
+        raise InputError(f"{path}: {error} {AGAIN}") from None
+
+
+def read_processed(path: Path) -> PackedGraphs:
+    """The graphs that a dataset of PyG saved, read without running any code in the file."""
+    content = read_tensors(path)
     try:
         data, slices = content[0], content[1]
         x, attr = data["x"], data.get("edge_attr")

@@ -40,7 +40,7 @@ class GraphTable:
             if not named.columns:
                 raise InputError(
                     f"Expected the features of the nodes of {edges}; got none. "
-                    f"Give a CSV file with a row per node: nodes=FILE."
+                    f"Give a CSV file with a row per node: nodes=FILE. For a table of molecules: smiles=COLUMN."
                 )
             table = NodeTable(str(edges), named.names, named.columns, (0,) * len(named.names))
             return cls(table, named.graph.edge_index)

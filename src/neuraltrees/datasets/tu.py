@@ -95,7 +95,7 @@ def _graphs(folder: Path, name: str, ends: Tensor, owner: Tensor, classes: Tenso
     start = pointers(count)
     x, features = _nodes(folder, name, nodes, edges)
     attr, edge_features = (None, None) if both_labels is None else _from_zero(both_labels[kept])
-    values, y = torch.unique(classes, return_inverse=True)
+    values, y = classes.unique(return_inverse=True)  # type: ignore[no-untyped-call]
     packed = PackedGraphs(
         x,
         (edges - start[owner[edges[:, 0]]].unsqueeze(1)).t().contiguous(),
@@ -120,7 +120,7 @@ def _nodes(folder: Path, name: str, nodes: int, edges: Tensor) -> tuple[Tensor, 
 
 def _from_zero(labels: Tensor) -> tuple[Tensor, Categories]:
     """Labels numbered from 0 in every column."""
-    columns = [torch.unique(column, return_inverse=True) for column in labels.unbind(1)]
+    columns = [column.unique(return_inverse=True) for column in labels.unbind(1)]  # type: ignore[no-untyped-call]
     return torch.stack([place for _, place in columns], 1), Categories(len(values) for values, _ in columns)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from neuraltrees.datasets import DataSpec
-from neuraltrees.datasets.registry import find_dataset
+from neuraltrees.datasets.registry import entry_of, find_dataset
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, read_whole
 from neuraltrees.options import rule_in_words
@@ -59,7 +59,7 @@ def load_config(path: PathLike | None = None, overrides: Mapping[str, object] | 
             raise InputError(f"{path}: {error}") from None
     given |= {name: value for name, value in (overrides or {}).items() if value is not None}
     plain = _checked(given)
-    return _checked(preset(plain.dataset, plain.model, plain.conv) | given)
+    return _checked(dict(entry_of(plain).preset(plain.model, plain.conv)) | given)
 
 
 def _checked(given: Mapping[str, object]) -> TrainConfig:
