@@ -9,6 +9,7 @@
 
 #include "arrays.hpp"
 #include "neuraltrees/bounded_subgraph.hpp"
+#include "neuraltrees/canonical.hpp"
 #include "neuraltrees/decompose.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/error.hpp"
@@ -181,6 +182,27 @@ void bind_decompositions(nb::module_& m) {
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "k"_a, "seed"_a, "restarts"_a);
 }
 
+void bind_structure(nb::module_& m) {
+    m.def(
+        "block_cut_tree",
+        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj) {
+            auto tree = run([&](nt::Watch watch) { return nt::block_cut_tree(graph_view(ptr, adj), watch); });
+            return nb::make_tuple(give(std::move(tree.node_ptr)), give(std::move(tree.nodes)),
+                                  give(std::move(tree.edge_ptr)), give(std::move(tree.edges)),
+                                  give(std::move(tree.cut_vertices)));
+        },
+        "ptr"_a.noconvert(), "adj"_a.noconvert());
+
+    m.def(
+        "spqr_trees",
+        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj) {
+            auto trees = run([&](nt::Watch watch) { return nt::spqr_trees(graph_view(ptr, adj), watch); });
+            return nb::make_tuple(give(std::move(trees.kind)), give(std::move(trees.block)), give(std::move(trees.ptr)),
+                                  give(std::move(trees.edges)), give(std::move(trees.partner)));
+        },
+        "ptr"_a.noconvert(), "adj"_a.noconvert());
+}
+
 void bind_htrees(nb::module_& m) {
     m.def(
         "build_htree",
@@ -243,6 +265,7 @@ NB_MODULE(_native, m) {
     bind_graphs(m);
     bind_files(m);
     bind_decompositions(m);
+    bind_structure(m);
     bind_htrees(m);
     bind_inference(m);
 }
