@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sort_keys.hpp"
+
 namespace neuraltrees {
 namespace {
 
@@ -13,8 +15,7 @@ public:
         blocks_.assign(n, 0);
         last_block_.assign(n, -1);
         first_bag_.assign(n, -1);
-        stamp_.assign(n, -1);
-        degree_.assign(n, 0);
+        meetings_.assign(n, {-1, 0});
         bag_of_.assign(trees.num_nodes(), -1);
         node_at_.resize(trees.edges.size());
         for (Vertex x = 0; x < trees.num_nodes(); ++x)
@@ -101,18 +102,21 @@ private:
     /// Sorted. The skeleton is a minor of the graph, so its least degree bounds the treewidth.
     void take_rigid(Vertex x) {
         members_.clear();
-        for (std::int64_t e = trees_.ptr[x]; e < trees_.ptr[x + 1]; ++e)
+        constexpr std::int64_t ahead = 8;
+        for (std::int64_t e = trees_.ptr[x]; e < trees_.ptr[x + 1]; ++e) {
+            if (e + ahead < trees_.ptr[x + 1])
+                for (Vertex v : trees_.edges[e + ahead]) __builtin_prefetch(&meetings_[v]);
             for (Vertex v : trees_.edges[e]) {
-                if (stamp_[v] != x) {
-                    stamp_[v] = x;
-                    degree_[v] = 0;
+                if (meetings_[v].node != x) {
+                    meetings_[v] = {x, 0};
                     members_.push_back(v);
                 }
-                ++degree_[v];
+                ++meetings_[v].edges;
             }
-        std::sort(members_.begin(), members_.end());
+        }
+        sort_by_key(std::span(members_), scratch_, [](Vertex v) { return v; });
         int least = static_cast<int>(members_.size());
-        for (Vertex v : members_) least = std::min(least, static_cast<int>(degree_[v]));
+        for (Vertex v : members_) least = std::min(least, static_cast<int>(meetings_[v].edges));
         lower_bound_ = std::max(lower_bound_, least);
     }
 
@@ -175,13 +179,18 @@ private:
     std::vector<BagKind> kind_;
     std::vector<std::array<Vertex, 2>> edges_;
     int lower_bound_ = 0;
-    // Per vertex: in how many blocks it is, the last of them, a bag with it; scratch for rigid bags.
-    std::vector<Vertex> blocks_, last_block_, first_bag_, stamp_, degree_;
+    // Per vertex: in how many blocks it is, the last of them, a bag with it.
+    std::vector<Vertex> blocks_, last_block_, first_bag_;
+    // Per vertex: the rigid node it was last met in, and how many edges it has there.
+    struct Meeting {
+        Vertex node, edges;
+    };
+    std::vector<Meeting> meetings_;
     std::vector<Vertex> bag_of_;    // per node of an SPQR tree
     std::vector<Vertex> node_at_;   // per edge of a skeleton
     std::vector<Vertex> position_;  // per bag, in the list whose centre is wanted
     std::vector<Branches> branches_;
-    std::vector<Vertex> members_, queue_;
+    std::vector<Vertex> members_, scratch_, queue_;
 };
 
 /// Component by component, each from a bag of its smallest vertex.
