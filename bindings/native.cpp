@@ -109,8 +109,8 @@ void bind_decompositions(nb::module_& m) {
     m.def(
         "decompose",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const std::string& method, std::uint64_t seed,
-           int restarts, double time_limit, int threads, const nb::object& progress) {
-            const nt::DecomposeOptions options{method_of(method), seed, restarts, threads};
+           int restarts, double time_limit, int threads, bool refine, const nb::object& progress) {
+            const nt::DecomposeOptions options{method_of(method), seed, restarts, threads, refine};
             nt::Report report;
             if (!progress.is_none())
                 report = [&](int lower_bound, int width) {
@@ -134,7 +134,7 @@ void bind_decompositions(nb::module_& m) {
                                   td.lower_bound, static_cast<int>(td.shortcut), kinds, order);
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "time_limit"_a, "threads"_a,
-        "progress"_a.none());
+        "refine"_a, "progress"_a.none());
 
     m.def(
         "decomposition_from_order",

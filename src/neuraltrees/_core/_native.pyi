@@ -25,6 +25,7 @@ def decompose(
     restarts: int,
     time_limit: float,
     threads: int,
+    refine: bool,
     progress: Callable[[int, int], object] | None,
 ) -> tuple[Int64, Int32, Int32, int, int, Int8 | None, Int32 | None]: ...
 def decomposition_from_order(ptr: Int64, adj: Int32, order: Int32) -> tuple[Int64, Int32, Int32]: ...
