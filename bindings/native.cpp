@@ -9,6 +9,7 @@
 
 #include "arrays.hpp"
 #include "neuraltrees/bounded_subgraph.hpp"
+#include "neuraltrees/canonical.hpp"
 #include "neuraltrees/decompose.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/error.hpp"
@@ -108,8 +109,8 @@ void bind_decompositions(nb::module_& m) {
     m.def(
         "decompose",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const std::string& method, std::uint64_t seed,
-           int restarts, double time_limit, int threads, const nb::object& progress) {
-            const nt::DecomposeOptions options{method_of(method), seed, restarts, threads};
+           int restarts, double time_limit, int threads, bool refine, const nb::object& progress) {
+            const nt::DecomposeOptions options{method_of(method), seed, restarts, threads, refine};
             nt::Report report;
             if (!progress.is_none())
                 report = [&](int lower_bound, int width) {
@@ -133,7 +134,7 @@ void bind_decompositions(nb::module_& m) {
                                   td.lower_bound, static_cast<int>(td.shortcut), kinds, order);
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "method"_a, "seed"_a, "restarts"_a, "time_limit"_a, "threads"_a,
-        "progress"_a.none());
+        "refine"_a, "progress"_a.none());
 
     m.def(
         "decomposition_from_order",
@@ -179,6 +180,27 @@ void bind_decompositions(nb::module_& m) {
             }));
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "k"_a, "seed"_a, "restarts"_a);
+}
+
+void bind_structure(nb::module_& m) {
+    m.def(
+        "block_cut_tree",
+        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj) {
+            auto tree = run([&](nt::Watch watch) { return nt::block_cut_tree(graph_view(ptr, adj), watch); });
+            return nb::make_tuple(give(std::move(tree.node_ptr)), give(std::move(tree.nodes)),
+                                  give(std::move(tree.edge_ptr)), give(std::move(tree.edges)),
+                                  give(std::move(tree.cut_vertices)));
+        },
+        "ptr"_a.noconvert(), "adj"_a.noconvert());
+
+    m.def(
+        "spqr_trees",
+        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj) {
+            auto trees = run([&](nt::Watch watch) { return nt::spqr_trees(graph_view(ptr, adj), watch); });
+            return nb::make_tuple(give(std::move(trees.kind)), give(std::move(trees.block)), give(std::move(trees.ptr)),
+                                  give(std::move(trees.edges)), give(std::move(trees.partner)));
+        },
+        "ptr"_a.noconvert(), "adj"_a.noconvert());
 }
 
 void bind_htrees(nb::module_& m) {
@@ -245,6 +267,7 @@ NB_MODULE(_native, m) {
     bind_graphs(m);
     bind_files(m);
     bind_decompositions(m);
+    bind_structure(m);
     bind_htrees(m);
     bind_inference(m);
     bind_sweeps(m);

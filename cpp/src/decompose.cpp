@@ -302,8 +302,11 @@ SmallDecomposition decompose_small(const SmallGraph& graph, const DecomposeOptio
 }
 
 TreeDecomposition decompose(GraphView graph, const DecomposeOptions& given, Watch watch) {
-    if (given.method == Method::canonical) return canonical_decomposition(graph, watch);
     DecomposeOptions options = given;
+    if (options.method == Method::canonical) {
+        options.method = Method::min_fill;
+        return canonical_decomposition(graph, options.refine ? &options : nullptr, watch);
+    }
     const bool searches = options.method == Method::exact || options.method == Method::best;
     if (options.method == Method::exact) options.restarts = 1;  // a proof needs no narrow start
     const Components components = connected_components(graph, watch);

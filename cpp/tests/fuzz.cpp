@@ -93,13 +93,14 @@ Graph graph_of(Bytes& in, int most, int depth = 0) {
 }
 
 HTreeView view(const HTree& t) {
-    return {t.parent.view(),  t.level.view(),     t.kappa.view(),      t.component.view(),
-            t.bag_ptr.view(), t.bag_nodes.view(), t.edge_index.view(), t.edge_type.view()};
+    return {t.parent.view(),    t.level.view(),      t.kappa.view(),     t.component.view(), t.bag_ptr.view(),
+            t.bag_nodes.view(), t.edge_index.view(), t.edge_type.view(), t.kind.view()};
 }
 
 void build_and_check(const Graph& g, const TreeDecomposition& td, Bytes& in) {
     HTreeOptions options;
-    options.nested.method = static_cast<Method>(in.below(5));
+    options.nested.method = static_cast<Method>(in.below(6));
+    options.terminal = in.below(3) == 0 ? Terminal::bag : Terminal::clique;
     options.nested.seed = in.byte();
     options.nested.restarts = 1 + in.below(4);
     options.nested.threads = 1 + in.below(3);
@@ -124,8 +125,10 @@ void fuzz_decompose(Bytes& in) {
     options.threads = 1 + in.below(3);
     const double seconds = 0.001 * in.below(6);
     const int stop_after = in.byte();
-    for (Method method : {Method::min_fill, Method::min_degree, Method::junction_tree, Method::exact, Method::best}) {
+    for (Method method : {Method::min_fill, Method::min_degree, Method::junction_tree, Method::exact, Method::best,
+                          Method::canonical}) {
         options.method = method;
+        options.refine = in.below(2) == 0;
         int calls = 0;
         const Report report = [&](int lower_bound, int width) {
             require(width < 0 || lower_bound <= width, "a bound no larger than the width");
@@ -140,7 +143,8 @@ void fuzz_decompose(Bytes& in) {
             continue;
         }
         require_none(first_violation(g, td), "the decomposition");
-        require(is_normalised(g, td), "a normalised decomposition");
+        const Nested nested = method == Method::canonical ? Nested::keep : Nested::merge;
+        require(is_normalised(g, td, nested), "a normalised decomposition");
         require(td.lower_bound <= td.width(), "a lower bound no larger than the width");
         if (exact >= 0) require(td.lower_bound <= exact && exact <= td.width(), "bounds around the treewidth");
         build_and_check(g, td, in);

@@ -3,10 +3,14 @@
 from typing import TYPE_CHECKING
 
 from neuraltrees.decomposition import BagKind as BagKind
+from neuraltrees.decomposition import BlockCutTree as BlockCutTree
 from neuraltrees.decomposition import BoundedTreewidthSample as BoundedTreewidthSample
+from neuraltrees.decomposition import SPQRTree as SPQRTree
 from neuraltrees.decomposition import TreeDecomposition as TreeDecomposition
+from neuraltrees.decomposition import block_cut_tree as block_cut_tree
 from neuraltrees.decomposition import decompose as decompose
 from neuraltrees.decomposition import sample_bounded_treewidth as sample_bounded_treewidth
+from neuraltrees.decomposition import spqr_tree as spqr_tree
 from neuraltrees.errors import ApproximationError as ApproximationError
 from neuraltrees.errors import DivergedError as DivergedError
 from neuraltrees.errors import DivergenceWarning as DivergenceWarning
@@ -152,6 +156,7 @@ _LAZY = {
 __all__ = [
     "ApproximationError",
     "BagKind",
+    "BlockCutTree",
     "BoundedTreewidthSample",
     "DivergedError",
     "DivergenceWarning",
@@ -166,13 +171,16 @@ __all__ = [
     "NeuralTreesError",
     "NeuralTreesWarning",
     "ParseError",
+    "SPQRTree",
     "TreeDecomposition",
     "TreeTooLargeError",
     "ZeroProbabilityError",
+    "block_cut_tree",
     "decompose",
     "moralize",
     "read_graph",
     "sample_bounded_treewidth",
+    "spqr_tree",
     "__version__",
     *_LAZY,
 ]

@@ -165,6 +165,33 @@ def test_a_deep_path() -> None:
     assert np.bincount(td.kinds).tolist() == [0, n - 2, n - 1]
 
 
+@given(graph=strategies.graphs(max_nodes=25))
+@settings(deadline=None, max_examples=100)
+def test_refined(graph: nx.Graph) -> None:
+    """Rigid bags are decomposed, and all other bags stay."""
+    plain = nt.decompose(to_graph(graph), "canonical")
+    fine = nt.decompose(to_graph(graph), "canonical", refine="min_fill")
+    fine.validate(to_graph(graph))
+    nt.build_htree(to_graph(graph), fine, terminal="bag").validate(to_graph(graph))
+    nt.build_htree(to_graph(graph), fine).validate(to_graph(graph))
+    before, after = labelled(plain)[0], labelled(fine)[0]
+    pieces = [key for key in after.elements() if key[0] == BagKind.OTHER]
+    replaced = before - after
+    assert all(kind == BagKind.RIGID for kind, _ in replaced)
+    assert (after - before).total() == len(pieces)
+    assert frozenset().union(*(bag for _, bag in pieces)) == frozenset().union(*(bag for _, bag in replaced))
+    assert fine.width <= plain.width and fine.lower_bound <= nt.decompose(to_graph(graph), "exact").width
+
+
+def test_refine_is_checked() -> None:
+    graph = to_graph(nx.petersen_graph())
+    assert nt.decompose(graph, "canonical", refine="min_fill").width == nt.decompose(graph).width
+    with pytest.raises(nt.InputError, match="Expected refine as None or min_fill; got 'best'"):
+        nt.decompose(graph, "canonical", refine="best")
+    with pytest.raises(nt.InputError, match="Expected refine only with method canonical; got 'exact'"):
+        nt.decompose(graph, "exact", refine="min_fill")
+
+
 def test_values() -> None:
     graph = to_graph(nx.ladder_graph(4))
     td = nt.decompose(graph, "canonical")

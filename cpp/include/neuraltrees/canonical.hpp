@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "neuraltrees/decompose.hpp"
 #include "neuraltrees/decomposition.hpp"
 #include "neuraltrees/graph.hpp"
 #include "neuraltrees/watch.hpp"
@@ -44,6 +45,9 @@ SpqrTrees spqr_trees(GraphView graph, Watch watch = {});
 /// on every virtual edge between two of them that are not pairs, and a bag for every cut vertex alone, joined to the
 /// centre of the bags with that vertex in each of its blocks. With kinds and the order of every bag; one tree per
 /// connected component, in the order of the components, parents before children.
-TreeDecomposition canonical_decomposition(GraphView graph, Watch watch = {});
+///
+/// With `refine`, the bag of a rigid node gives way to those of a decomposition of its skeleton by these options, virtual
+/// edges included, if there are two or more; they are of no kind and depend on the numbers.
+TreeDecomposition canonical_decomposition(GraphView graph, const DecomposeOptions* refine = nullptr, Watch watch = {});
 
 }  // namespace neuraltrees

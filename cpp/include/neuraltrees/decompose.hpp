@@ -18,11 +18,13 @@ struct DecomposeOptions {
     std::uint64_t seed = 0;
     int restarts = 4;
     int threads = 1;
+    bool refine = false;  // of canonical: rigid bags are decomposed by min_fill
 };
 
 /// Decomposes every connected component by the method. The greedy methods run up to `restarts` times, the first time by
 /// their plain rule, and stop early at the lower bound; `exact` and `best` improve on min_fill until the proof is
-/// complete or time is up. `canonical` is `canonical_decomposition`, which needs linear time and does not end early.
+/// complete or time is up. `canonical` is `canonical_decomposition`, which needs linear time, unless it refines,
+/// and does not end early.
 ///
 /// Every other method keeps the time of the watch, writing the bags included, by the shortcuts of `eliminate_greedily`;
 /// the greedy methods take them also where fill explodes. `best` is never wider than min_fill in the same time.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <vector>
@@ -15,44 +16,40 @@ using Arc = std::array<Vertex, 2>;
 
 /// Depth-first search that hands over every block as it is complete. Numbers begin at 1. `low1` and `low2` are the
 /// lowest and the second lowest number that the subtree of a vertex reaches by one frond, or its own number.
+///
+/// A vertex looks at its row once, when the search enters it: neighbours that have a number are above it, and the
+/// others go onto one stack, where most of them are numbered by the time they come up. In a large graph nearly every
+/// look at a neighbour misses the caches, so it asks for what it will need some steps ahead.
 class BlockSearch {
 public:
     explicit BlockSearch(GraphView graph)
-        : graph_(graph), number_(graph.num_nodes(), 0), vertex_(graph.num_nodes() + 1), parent_(vertex_.size()),
-          low1_(vertex_.size()), low2_(vertex_.size()), next_(vertex_.size()), mark_(vertex_.size()) {}
+        : graph_(graph), number_(graph.num_nodes(), 0), vertex_(graph.num_nodes() + 1), frames_(vertex_.size()) {}
 
     Vertex vertex(Vertex number) const { return vertex_[number]; }
-    Vertex low1(Vertex number) const { return low1_[number]; }
-    Vertex low2(Vertex number) const { return low2_[number]; }
+    Vertex low1(Vertex number) const { return frames_[number].low1; }
+    Vertex low2(Vertex number) const { return frames_[number].low2; }
 
     /// Calls block(arcs) for every block: its arcs in the order of the search, that is, a tree arc into a vertex before
     /// every other arc at it, and tree arcs in the order of their targets.
     template <typename Block>
     void run(Block&& block, Watch& watch) {
-        Vertex count = 0;
         for (Vertex v = 0; v < graph_.num_nodes(); ++v) {
             watch.check();
             if (number_[v] != 0) continue;
-            for (Vertex at = enter(v, ++count, 0); at != 0;) {
-                watch.check();
-                if (next_[at] < graph_.ptr[vertex_[at] + 1]) {
-                    const Vertex u = graph_.adj[next_[at]++], other = number_[u];
-                    if (other == 0) {
-                        mark_[++count] = static_cast<std::int64_t>(arcs_.size());
-                        arcs_.push_back({at, count});
-                        at = enter(u, count, at);
-                    } else if (other < at && other != parent_[at]) {
-                        arcs_.push_back({at, other});
-                        reach(at, other, at);
-                    }
+            for (Vertex at = enter(v, 0, watch); at != 0;) {
+                Frame& frame = frames_[at];
+                const Vertex next = unvisited_below(frame.waiting);
+                if (next >= 0) {
+                    arcs_.push_back({at, count_ + 1});
+                    at = enter(next, at, watch);
                     continue;
                 }
-                const Vertex above = parent_[at];
-                if (above != 0 && low1_[at] >= above) {
-                    block(std::span<const Arc>(arcs_).subspan(mark_[at]));
-                    arcs_.resize(mark_[at]);
+                const Vertex above = frame.parent;
+                if (above != 0 && frame.low1 >= above) {
+                    block(std::span<const Arc>(arcs_).subspan(frame.arcs));
+                    arcs_.resize(frame.arcs);
                 } else if (above != 0) {
-                    reach(above, low1_[at], low2_[at]);
+                    frames_[above].reach(frame.low1, frame.low2);
                 }
                 at = above;
             }
@@ -60,29 +57,68 @@ public:
     }
 
 private:
-    Vertex enter(Vertex v, Vertex number, Vertex parent) {
-        number_[v] = number;
-        vertex_[number] = v;
-        parent_[number] = parent;
-        low1_[number] = low2_[number] = number;
-        next_[number] = graph_.ptr[v];
-        return number;
-    }
-    /// The subtree of `at` reaches the numbers first ≤ second.
-    void reach(Vertex at, Vertex first, Vertex second) {
-        if (first < low1_[at]) {
-            low2_[at] = std::min(low1_[at], second);
-            low1_[at] = first;
-        } else {
-            low2_[at] = std::min(low2_[at], first == low1_[at] ? second : first);
+    struct Frame {
+        Vertex parent, low1, low2;
+        std::int64_t arcs;     // how many there were before the arc into the vertex
+        std::int64_t waiting;  // how many vertices waited before its neighbours
+
+        /// The subtree reaches the numbers first ≤ second.
+        void reach(Vertex first, Vertex second) {
+            if (first < low1) {
+                low2 = std::min(low1, second);
+                low1 = first;
+            } else {
+                low2 = std::min(low2, first == low1 ? second : first);
+            }
         }
+    };
+
+    Vertex enter(Vertex v, Vertex parent, Watch& watch) {
+        const Vertex at = ++count_;
+        number_[v] = at;
+        vertex_[at] = v;
+        const auto arcs = static_cast<std::int64_t>(arcs_.size());
+        Frame& frame = frames_[at];
+        frame = {parent, at, at, parent == 0 ? arcs : arcs - 1, static_cast<std::int64_t>(waiting_.size())};
+        const auto row = graph_.neighbours(v);
+        watch.check(1 + static_cast<std::int64_t>(row.size()));
+        for (Vertex u : row) {
+            __builtin_prefetch(&number_[u]);
+            __builtin_prefetch(&graph_.ptr[u]);
+        }
+        for (auto it = row.rbegin(); it != row.rend(); ++it) {
+            const Vertex other = number_[*it];
+            if (other == 0) {
+                waiting_.push_back(*it);
+            } else if (other != parent) {
+                arcs_.push_back({at, other});
+                frame.reach(other, at);
+            }
+        }
+        return at;
+    }
+
+    /// Takes vertices from the stack, down to the given height, until one has no number; -1 if there is none.
+    Vertex unvisited_below(std::int64_t height) {
+        constexpr std::int64_t ahead = 8;
+        while (static_cast<std::int64_t>(waiting_.size()) > height) {
+            const Vertex u = waiting_.back();
+            waiting_.pop_back();
+            const auto left = static_cast<std::int64_t>(waiting_.size());
+            if (left > ahead) __builtin_prefetch(&number_[waiting_[left - ahead]]);
+            if (left > 0) __builtin_prefetch(&graph_.ptr[waiting_[left - 1]]);
+            if (number_[u] == 0) return u;
+        }
+        return -1;
     }
 
     GraphView graph_;
-    std::vector<Vertex> number_;                         // per vertex, 0 before it is met
-    std::vector<Vertex> vertex_, parent_, low1_, low2_;  // per number
-    std::vector<std::int64_t> next_, mark_;
+    Vertex count_ = 0;
+    std::vector<Vertex> number_;  // per vertex, 0 before it is met
+    std::vector<Vertex> vertex_;  // per number
+    std::vector<Frame> frames_;   // per number
     std::vector<Arc> arcs_;
+    std::vector<Vertex> waiting_;
 };
 
 }  // namespace neuraltrees

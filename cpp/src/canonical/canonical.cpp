@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "pieces.hpp"
+#include "sort_keys.hpp"
+
 namespace neuraltrees {
 namespace {
 
@@ -9,13 +12,20 @@ namespace {
 /// in their component.
 class BagMaker {
 public:
-    BagMaker(const SpqrTrees& trees, Vertex n, Watch& watch) : trees_(trees), watch_(watch) {
+    BagMaker(const SpqrTrees& trees, Vertex n, const DecomposeOptions* refine, Watch& watch)
+        : trees_(trees), refine_(refine), watch_(watch) {
         blocks_.assign(n, 0);
         last_block_.assign(n, -1);
         first_bag_.assign(n, -1);
-        stamp_.assign(n, -1);
-        degree_.assign(n, 0);
+        meetings_.assign(n, {-1, 0});
         bag_of_.assign(trees.num_nodes(), -1);
+        if (refine) hosts_.resize(trees.edges.size());
+        const auto most = static_cast<std::size_t>(trees.num_nodes() + n) + trees.edges.size() / 4;
+        ptr_.reserve(most + 1);
+        for (auto* array : {&block_, &parent_}) array->reserve(most);
+        kind_.reserve(most);
+        edges_.reserve(most);
+        order_.reserve(2 * most);
         node_at_.resize(trees.edges.size());
         for (Vertex x = 0; x < trees.num_nodes(); ++x)
             std::fill(node_at_.begin() + trees.ptr[x], node_at_.begin() + trees.ptr[x + 1], x);
@@ -56,7 +66,7 @@ private:
     /// The bags of the SPQR tree that holds node x.
     void add_block(Vertex x) {
         queue_.assign(1, x);
-        add_node(x, -1);
+        add_node(x, -1, trees_.ptr[x]);
         for (std::size_t i = 0; i < queue_.size(); ++i) {
             const Vertex at = queue_[i];
             for (std::int64_t e = trees_.ptr[at]; e < trees_.ptr[at + 1]; ++e) {
@@ -64,18 +74,19 @@ private:
                 if (trees_.partner[e] < 0) continue;
                 const Vertex next = node_at_[trees_.partner[e]];
                 if (bag_of_[next] >= 0) continue;
-                Vertex above = bag_of_[at];
+                Vertex above = hosts_.empty() ? bag_of_[at] : hosts_[e];
                 if (kind(at) != BagKind::pair && kind(next) != BagKind::pair) {
                     take_pair(trees_.edges[e]);
                     above = add(BagKind::pair, trees_.block[at], above);
                 }
-                add_node(next, above);
+                add_node(next, above, trees_.partner[e]);
                 queue_.push_back(next);
             }
         }
     }
 
-    void add_node(Vertex x, Vertex parent) {
+    /// The bag of node x below the bag `parent`, where `via` is the edge of its skeleton between them.
+    void add_node(Vertex x, Vertex parent, std::int64_t via) {
         switch (kind(x)) {
             case BagKind::cycle: take_cycle(x); break;
             case BagKind::rigid: take_rigid(x); break;
@@ -83,7 +94,27 @@ private:
         }
         const bool ring = kind(x) == BagKind::cycle, edge = kind(x) == BagKind::bridge;
         lower_bound_ = std::max(lower_bound_, ring ? 2 : edge ? 1 : 0);
+        if (refine_ && kind(x) == BagKind::rigid && add_pieces(x, parent, via)) return;
         bag_of_[x] = add(kind(x), trees_.block[x], parent);
+        if (refine_) std::fill(hosts_.begin() + trees_.ptr[x], hosts_.begin() + trees_.ptr[x + 1], bag_of_[x]);
+    }
+
+    /// The bags of a decomposition of a rigid skeleton, if there are two or more.
+    bool add_pieces(Vertex x, Vertex parent, std::int64_t via) {
+        const std::int64_t first = trees_.ptr[x];
+        const auto edges = std::span(trees_.edges).subspan(first, trees_.ptr[x + 1] - first);
+        const Pieces pieces(edges, members_, via - first, *refine_, watch_);
+        lower_bound_ = std::max(lower_bound_, pieces.td.lower_bound);
+        const std::int64_t count = pieces.td.view().num_bags();
+        if (count == 1) return false;
+        shortcut_ = std::max(shortcut_, pieces.td.shortcut);
+        bag_of_[x] = static_cast<Vertex>(kind_.size());
+        for (std::int64_t b = 0; b < count; ++b) {
+            members_.assign(pieces.td.view().bag(b).begin(), pieces.td.view().bag(b).end());
+            add(BagKind::other, trees_.block[x], b == 0 ? parent : bag_of_[x] + pieces.parent[b]);
+        }
+        for (std::size_t e = 0; e < edges.size(); ++e) hosts_[first + e] = bag_of_[x] + pieces.host[e];
+        return true;
     }
 
     void take_pair(std::array<Vertex, 2> ends) {
@@ -101,18 +132,21 @@ private:
     /// Sorted. The skeleton is a minor of the graph, so its least degree bounds the treewidth.
     void take_rigid(Vertex x) {
         members_.clear();
-        for (std::int64_t e = trees_.ptr[x]; e < trees_.ptr[x + 1]; ++e)
+        constexpr std::int64_t ahead = 8;
+        for (std::int64_t e = trees_.ptr[x]; e < trees_.ptr[x + 1]; ++e) {
+            if (e + ahead < trees_.ptr[x + 1])
+                for (Vertex v : trees_.edges[e + ahead]) __builtin_prefetch(&meetings_[v]);
             for (Vertex v : trees_.edges[e]) {
-                if (stamp_[v] != x) {
-                    stamp_[v] = x;
-                    degree_[v] = 0;
+                if (meetings_[v].node != x) {
+                    meetings_[v] = {x, 0};
                     members_.push_back(v);
                 }
-                ++degree_[v];
+                ++meetings_[v].edges;
             }
-        std::sort(members_.begin(), members_.end());
+        }
+        sort_by_key(std::span(members_), scratch_, [](Vertex v) { return v; });
         int least = static_cast<int>(members_.size());
-        for (Vertex v : members_) least = std::min(least, static_cast<int>(degree_[v]));
+        for (Vertex v : members_) least = std::min(least, static_cast<int>(meetings_[v].edges));
         lower_bound_ = std::max(lower_bound_, least);
     }
 
@@ -168,6 +202,7 @@ private:
     };
 
     const SpqrTrees& trees_;
+    const DecomposeOptions* refine_;
     Watch& watch_;
     // Bags.
     std::vector<std::int64_t> ptr_{0};
@@ -175,13 +210,20 @@ private:
     std::vector<BagKind> kind_;
     std::vector<std::array<Vertex, 2>> edges_;
     int lower_bound_ = 0;
-    // Per vertex: in how many blocks it is, the last of them, a bag with it; scratch for rigid bags.
-    std::vector<Vertex> blocks_, last_block_, first_bag_, stamp_, degree_;
+    Shortcut shortcut_ = Shortcut::none;
+    // Per vertex: in how many blocks it is, the last of them, a bag with it.
+    std::vector<Vertex> blocks_, last_block_, first_bag_;
+    // Per vertex: the rigid node it was last met in, and how many edges it has there.
+    struct Meeting {
+        Vertex node, edges;
+    };
+    std::vector<Meeting> meetings_;
     std::vector<Vertex> bag_of_;    // per node of an SPQR tree
     std::vector<Vertex> node_at_;   // per edge of a skeleton
+    std::vector<Vertex> hosts_;     // per edge of a skeleton, a bag with its ends; empty if bags are not refined
     std::vector<Vertex> position_;  // per bag, in the list whose centre is wanted
     std::vector<Branches> branches_;
-    std::vector<Vertex> members_, queue_;
+    std::vector<Vertex> members_, scratch_, queue_;
 };
 
 /// Component by component, each from a bag of its smallest vertex.
@@ -230,14 +272,15 @@ TreeDecomposition BagMaker::arranged() const {
         if (td.kinds[b] == static_cast<std::int8_t>(BagKind::cycle))
             std::sort(td.bag_nodes.begin() + td.bag_ptr[b], td.bag_nodes.begin() + td.bag_ptr[b + 1]);
     td.lower_bound = first_bag_.empty() ? -1 : lower_bound_;
+    td.shortcut = shortcut_;
     return td;
 }
 
 }  // namespace
 
-TreeDecomposition canonical_decomposition(GraphView graph, Watch watch) {
+TreeDecomposition canonical_decomposition(GraphView graph, const DecomposeOptions* refine, Watch watch) {
     const SpqrTrees trees = spqr_trees(graph, watch);
-    TreeDecomposition td = BagMaker(trees, graph.num_nodes(), watch).arranged();
+    TreeDecomposition td = BagMaker(trees, graph.num_nodes(), refine, watch).arranged();
     watch.at_least(td.lower_bound);
     watch.at_most(td.width());
     return td;

@@ -1,14 +1,15 @@
 #include "palm_tree.hpp"
 
+#include "sort_keys.hpp"
+
 namespace neuraltrees {
 
 void PalmTree::build(std::span<const Arc> arcs, const BlockSearch& search, Watch& watch) {
     watch.check(static_cast<std::int64_t>(arcs.size()));
     number_in_preorder(arcs, search);
     watch.check(static_cast<std::int64_t>(arcs.size()));
-    sort_arcs(arcs.size());
-    watch.check(static_cast<std::int64_t>(arcs.size()));
-    number_along_paths();
+    sort_arcs(watch);
+    number_along_paths(watch);
     list_fronds(watch);
 }
 
@@ -43,35 +44,34 @@ void PalmTree::number_in_preorder(std::span<const Arc> arcs, const BlockSearch& 
 
 /// The arcs out of every vertex: first by the lowest vertex they lead to; of equal ones, tree arcs whose subtree
 /// reaches a second vertex above, then the frond, then the other tree arcs.
-void PalmTree::sort_arcs(std::size_t count) {
-    const auto m = static_cast<Vertex>(count);
-    key_.resize(m);
-    bucket_.assign(3 * static_cast<std::size_t>(n) + 4, 0);
-    for (Vertex i = 0; i < m; ++i) {
-        const Vertex v = pre_source_[i], w = pre_target_[i];
-        key_[i] = w < v ? 3 * w + 1 : 3 * pre_low1_[w] + (pre_low2_[w] < v ? 0 : 2);
-        ++bucket_[key_[i] + 1];
-    }
-    for (std::size_t k = 1; k < bucket_.size(); ++k) bucket_[k] += bucket_[k - 1];
-    sorted_.resize(m);
-    for (Vertex i = 0; i < m; ++i) sorted_[bucket_[key_[i]]++] = i;
+void PalmTree::sort_arcs(Watch& watch) {
+    const std::size_t m = pre_source_.size();
     pre_ptr_.assign(n + 2, 0);
-    for (Vertex i = 0; i < m; ++i) ++pre_ptr_[pre_source_[i] + 1];
+    for (Vertex v : pre_source_) ++pre_ptr_[v + 1];
     for (Vertex v = 1; v <= n; ++v) pre_ptr_[v + 1] += pre_ptr_[v];
     next_.assign(pre_ptr_.begin(), pre_ptr_.end());
-    row_.resize(m);
-    for (Vertex i : sorted_) row_[next_[pre_source_[i]]++] = pre_target_[i];
+    steps_.resize(m);
+    for (std::size_t i = 0; i < m; ++i) {
+        const Vertex v = pre_source_[i], w = pre_target_[i];
+        const Vertex key = w < v ? 3 * w + 1 : 3 * pre_low1_[w] + (pre_low2_[w] < v ? 0 : 2);
+        steps_[next_[v]++] = {key, w};
+    }
+    for (Vertex v = 1; v <= n; ++v) {
+        const auto row = std::span(steps_).subspan(pre_ptr_[v], pre_ptr_[v + 1] - pre_ptr_[v]);
+        watch.check(1 + static_cast<std::int64_t>(row.size()));
+        if (row.size() > 1) sort_by_key(row, scratch_, [](const Step& step) { return step.key; });
+    }
 }
 
 /// The vertices below v get the numbers after that of v: those below its first child the largest.
-void PalmTree::number_along_paths() {
-    const auto m = row_.size();
+void PalmTree::number_along_paths(Watch& watch) {
+    const auto m = steps_.size();
     renumbered_.resize(n + 1);
     renumbered_[1] = 1;
     for (Vertex v = 1; v <= n; ++v) {
         Vertex end = renumbered_[v] + pre_size_[v];
         for (Vertex i = pre_ptr_[v]; i < pre_ptr_[v + 1]; ++i)
-            if (const Vertex w = row_[i]; w > v) renumbered_[w] = end -= pre_size_[w];
+            if (const Vertex w = steps_[i].target; w > v) renumbered_[w] = end -= pre_size_[w];
     }
     for (auto* array : {&name, &father, &low1, &low2, &size, &degree, &tree_arc}) array->assign(n + 1, 0);
     arc_ptr.assign(n + 2, 0);
@@ -90,8 +90,9 @@ void PalmTree::number_along_paths() {
     for (Vertex v = 1; v <= n; ++v) {
         const Vertex u = renumbered_[v];
         Vertex arc = arc_ptr[u];
+        watch.check(pre_ptr_[v + 1] - pre_ptr_[v]);
         for (Vertex i = pre_ptr_[v]; i < pre_ptr_[v + 1]; ++i, ++arc) {
-            const Vertex w = renumbered_[row_[i]];
+            const Vertex w = renumbered_[steps_[i].target];
             source[arc] = u;
             target[arc] = w;
             ++degree[u];
@@ -102,10 +103,7 @@ void PalmTree::number_along_paths() {
 }
 
 void PalmTree::list_fronds(Watch& watch) {
-    high_head.assign(n + 1, -1);
-    tail_.assign(n + 1, -1);
-    high_next.assign(source.size(), -1);
-    high_value.resize(source.size());
+    fronds_.clear();
     next_.assign(arc_ptr.begin(), arc_ptr.end());
     for (Vertex v = 1; v != 0;) {
         watch.check();
@@ -113,14 +111,20 @@ void PalmTree::list_fronds(Watch& watch) {
             v = father[v];
             continue;
         }
-        const Vertex arc = next_[v]++, w = target[arc];
-        if (w > v) {
-            v = w;
-            continue;
-        }
-        high_value[arc] = v;
-        (tail_[w] < 0 ? high_head[w] : high_next[tail_[w]]) = arc;
-        tail_[w] = arc;
+        const Vertex arc = next_[v]++;
+        if (target[arc] > v)
+            v = target[arc];
+        else
+            fronds_.push_back(arc);
+    }
+    high_head.assign(n + 1, -1);
+    high_next.resize(source.size());
+    high_value.resize(source.size());
+    for (std::size_t i = fronds_.size(); i-- > 0;) {
+        const Vertex arc = fronds_[i];
+        high_value[arc] = source[arc];
+        high_next[arc] = high_head[target[arc]];
+        high_head[target[arc]] = arc;
     }
 }
 

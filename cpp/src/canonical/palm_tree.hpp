@@ -27,15 +27,20 @@ struct PalmTree {
     void build(std::span<const Arc> arcs, const BlockSearch& search, Watch& watch);
 
 private:
+    struct Step {
+        Vertex key, target;
+    };
+
     void number_in_preorder(std::span<const Arc> arcs, const BlockSearch& search);
-    void sort_arcs(std::size_t count);
-    void number_along_paths();
+    void sort_arcs(Watch& watch);
+    void number_along_paths(Watch& watch);
     void list_fronds(Watch& watch);
 
     std::vector<Vertex> local_;  // preorder number in the block, per search number
     std::vector<Vertex> pre_name_, pre_father_, pre_low1_, pre_low2_, pre_size_, pre_ptr_;
     std::vector<Vertex> pre_source_, pre_target_;  // per arc in the order of the search
-    std::vector<Vertex> key_, bucket_, sorted_, row_, renumbered_, next_, tail_;
+    std::vector<Step> steps_, scratch_;            // the arcs out of every vertex
+    std::vector<Vertex> renumbered_, next_, fronds_;
 };
 
 }  // namespace neuraltrees

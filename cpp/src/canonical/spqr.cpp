@@ -139,6 +139,8 @@ private:
 
 SpqrTrees spqr_trees(GraphView graph, Watch watch) {
     SpqrTrees out;
+    out.edges.reserve(static_cast<std::size_t>(graph.num_edges()));
+    out.partner.reserve(static_cast<std::size_t>(graph.num_edges()));
     BlockSearch search(graph);
     SpqrWriter writer(out, search);
     search.run([&](std::span<const Arc> arcs) { writer.add(arcs, watch); }, watch);

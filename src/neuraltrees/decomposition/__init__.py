@@ -3,11 +3,16 @@
 from neuraltrees.decomposition.decompose import decompose
 from neuraltrees.decomposition.decomposition import BagKind, TreeDecomposition
 from neuraltrees.decomposition.sampling import BoundedTreewidthSample, sample_bounded_treewidth
+from neuraltrees.decomposition.structure import BlockCutTree, SPQRTree, block_cut_tree, spqr_tree
 
 __all__ = [
     "BagKind",
+    "BlockCutTree",
     "BoundedTreewidthSample",
+    "SPQRTree",
     "TreeDecomposition",
+    "block_cut_tree",
     "decompose",
     "sample_bounded_treewidth",
+    "spqr_tree",
 ]

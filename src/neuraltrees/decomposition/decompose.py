@@ -29,6 +29,7 @@ def decompose(
     time_limit: float | None = None,
     threads: int | None = None,
     progress: ProgressCallback | None = None,
+    refine: Literal["min_fill"] | None = None,
 ) -> TreeDecomposition:
     """A tree decomposition of every connected component; but for `canonical`, no bag is contained in another.
 
@@ -43,7 +44,7 @@ def decompose(
       triangulations, recombination of their parts, and enumeration.
     - `canonical`: the one that does not depend on the numbers of the nodes: blocks and cut vertices, and the SPQR tree
       of every block. Each bag has a `BagKind` (`TreeDecomposition.kinds`), a cycle its cyclic order (`bag_order`). In
-      linear time, whatever the time limit; 3-connected parts are bags of their own and may be wide.
+      linear time, whatever the time limit; 3-connected parts are bags of their own and may be wide (see `refine`).
 
     All methods can be interrupted (Ctrl-C). A decomposition that was made in a cheaper way than asked for says so in
     its `note`; without a `time_limit`, a `NeuralTreesWarning` says it too.
@@ -60,6 +61,8 @@ def decompose(
         threads: number of threads, over components; all processors by default.
         progress: called with (lower bound, width) several times a second; the width is that of the best decomposition
             so far, which may have all nodes that are not eliminated yet in one bag.
+        refine: `min_fill` decomposes the rigid bags of `canonical` as well, with their virtual edges; the pieces are of
+            kind OTHER. They depend on the numbers of the nodes; all other bags do not.
 
     >>> td = decompose(Graph([[0, 1, 2, 3], [1, 2, 3, 0]]))
     >>> td.width, td.optimal
@@ -72,6 +75,10 @@ def decompose(
     graph = Graph.of(graph)
     check_method(method)
     check_time_limit(time_limit)
+    if refine not in (None, "min_fill"):
+        raise InputError(f"Expected refine as None or min_fill; got {refine!r}.")
+    if refine is not None and method != "canonical":
+        raise InputError(f"Expected refine only with method canonical; got {method!r}. Leave refine away.")
     seconds = time_limit if time_limit is not None else DEFAULT_SECONDS.get(method, float("inf"))
     bag_ptr, bag_nodes, edges, lower_bound, shortcut, kinds, bag_order = native.decompose(
         graph.indptr,
@@ -81,6 +88,7 @@ def decompose(
         check_restarts(restarts),
         float(seconds),
         count_threads(threads),
+        refine is not None,
         progress,
     )
     note = _note(method, shortcut, limited=seconds < float("inf"))
