@@ -1,0 +1,23 @@
+"""Scene graphs of robots: files, typed graphs, label spaces and typed H-trees."""
+
+from typing import TYPE_CHECKING
+
+from neuraltrees.lazy import lazy_names as _lazy_names
+from neuraltrees.scenes.read import parse_scene as parse_scene
+from neuraltrees.scenes.read import read_scene as read_scene
+from neuraltrees.scenes.report import SceneReport as SceneReport
+from neuraltrees.scenes.scene import Scene as Scene
+from neuraltrees.scenes.scene import SceneEdge as SceneEdge
+from neuraltrees.scenes.scene import SceneNode as SceneNode
+
+if TYPE_CHECKING:
+    from neuraltrees.scenes.hetero import hetero_of_scene as hetero_of_scene
+    from neuraltrees.scenes.hetero import scene_of_hetero as scene_of_hetero
+
+# Reading a file needs no torch.
+_LAZY = {
+    "hetero_of_scene": "neuraltrees.scenes.hetero",
+    "scene_of_hetero": "neuraltrees.scenes.hetero",
+}
+
+__getattr__, __dir__ = _lazy_names(__name__, _LAZY)
