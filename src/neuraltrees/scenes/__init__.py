@@ -9,6 +9,9 @@ from neuraltrees.scenes.report import SceneReport as SceneReport
 from neuraltrees.scenes.scene import Scene as Scene
 from neuraltrees.scenes.scene import SceneEdge as SceneEdge
 from neuraltrees.scenes.scene import SceneNode as SceneNode
+from neuraltrees.scenes.spec import TypedGraphSpec as TypedGraphSpec
+from neuraltrees.scenes.typed_graph import TypedGraph as TypedGraph
+from neuraltrees.scenes.typed_graph import typed_graph as typed_graph
 
 if TYPE_CHECKING:
     from neuraltrees.scenes.hetero import hetero_of_scene as hetero_of_scene
