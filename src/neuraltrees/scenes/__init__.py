@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from neuraltrees.lazy import lazy_names as _lazy_names
+from neuraltrees.scenes.labels import LabelSpace as LabelSpace
 from neuraltrees.scenes.read import parse_scene as parse_scene
 from neuraltrees.scenes.read import read_scene as read_scene
 from neuraltrees.scenes.report import SceneReport as SceneReport
