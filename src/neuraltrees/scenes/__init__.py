@@ -13,6 +13,9 @@ from neuraltrees.scenes.scene import SceneNode as SceneNode
 from neuraltrees.scenes.spec import TypedGraphSpec as TypedGraphSpec
 from neuraltrees.scenes.typed_graph import TypedGraph as TypedGraph
 from neuraltrees.scenes.typed_graph import typed_graph as typed_graph
+from neuraltrees.scenes.write import NodeLabel as NodeLabel
+from neuraltrees.scenes.write import set_labels as set_labels
+from neuraltrees.scenes.write import write_labels as write_labels
 
 if TYPE_CHECKING:
     from neuraltrees.scenes.hetero import hetero_of_scene as hetero_of_scene
