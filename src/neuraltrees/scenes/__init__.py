@@ -11,8 +11,8 @@ from neuraltrees.scenes.scene import Scene as Scene
 from neuraltrees.scenes.scene import SceneEdge as SceneEdge
 from neuraltrees.scenes.scene import SceneNode as SceneNode
 from neuraltrees.scenes.spec import TypedGraphSpec as TypedGraphSpec
-from neuraltrees.scenes.typed_graph import TypedGraph as TypedGraph
-from neuraltrees.scenes.typed_graph import typed_graph as typed_graph
+from neuraltrees.scenes.typed_graphs import TypedGraph as TypedGraph
+from neuraltrees.scenes.typed_graphs import typed_graph as typed_graph
 from neuraltrees.scenes.write import NodeLabel as NodeLabel
 from neuraltrees.scenes.write import set_labels as set_labels
 from neuraltrees.scenes.write import write_labels as write_labels
@@ -20,11 +20,15 @@ from neuraltrees.scenes.write import write_labels as write_labels
 if TYPE_CHECKING:
     from neuraltrees.scenes.hetero import hetero_of_scene as hetero_of_scene
     from neuraltrees.scenes.hetero import scene_of_hetero as scene_of_hetero
+    from neuraltrees.scenes.typed_trees import TypedTree as TypedTree
+    from neuraltrees.scenes.typed_trees import typed_tree as typed_tree
 
 # Reading a file needs no torch.
 _LAZY = {
+    "TypedTree": "neuraltrees.scenes.typed_trees",
     "hetero_of_scene": "neuraltrees.scenes.hetero",
     "scene_of_hetero": "neuraltrees.scenes.hetero",
+    "typed_tree": "neuraltrees.scenes.typed_trees",
 }
 
 __getattr__, __dir__ = _lazy_names(__name__, _LAZY)
