@@ -52,6 +52,7 @@ def test_a_scene_by_hand() -> None:
         ([SceneNode("a", "room")], [("a", "b")], "got 'b', which is none of them"),
         ([SceneNode("a", "room")], [("a", "a")], "from 'a' to itself"),
         ([SceneNode("a", "room")], ["a"], "edges as SceneEdge"),
+        ([SceneNode("a", "room"), SceneNode("b", "room")], 2 * [("a", "b")], "Expected distinct edges"),
     ],
 )
 def test_mistakes_in_scenes_by_hand(nodes: list[Any], edges: list[Any], message: str) -> None:

@@ -20,11 +20,13 @@ from neuraltrees.scenes.write import write_labels as write_labels
 if TYPE_CHECKING:
     from neuraltrees.scenes.hetero import hetero_of_scene as hetero_of_scene
     from neuraltrees.scenes.hetero import scene_of_hetero as scene_of_hetero
+    from neuraltrees.scenes.tracker import SceneTracker as SceneTracker
     from neuraltrees.scenes.typed_trees import TypedTree as TypedTree
     from neuraltrees.scenes.typed_trees import typed_tree as typed_tree
 
 # Reading a file needs no torch.
 _LAZY = {
+    "SceneTracker": "neuraltrees.scenes.tracker",
     "TypedTree": "neuraltrees.scenes.typed_trees",
     "hetero_of_scene": "neuraltrees.scenes.hetero",
     "scene_of_hetero": "neuraltrees.scenes.hetero",

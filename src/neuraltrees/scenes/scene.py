@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -131,9 +132,7 @@ class Scene:
         """
         nodes = list(nodes)
         for node in nodes:
-            if not isinstance(node, SceneNode):
-                raise InputError(f"Expected nodes as SceneNode; got {type(node).__name__}.")
-            _check_node(node)
+            check_node(node)
         number = {node.id: i for i, node in enumerate(nodes)}
         if len(number) < len(nodes):
             seen: set[NodeId] = set()
@@ -146,6 +145,9 @@ class Scene:
                     raise InputError(f"Expected edges between nodes of the scene; got {end!r}, which is none of them.")
             if edge.source == edge.target:
                 raise InputError(f"Expected edges between different nodes; got one from {edge.source!r} to itself.")
+        if len(set(plain)) < len(plain):
+            again, _ = Counter(plain).most_common(1)[0]
+            raise InputError(f"Expected distinct edges; got {again} twice.")
         kinds = {kind: i for i, kind in enumerate(dict.fromkeys(node.type for node in nodes))}
         relations = {name: i for i, name in enumerate(dict.fromkeys(edge.relation for edge in plain))}
         sizes = _rows([node.size for node in nodes])
@@ -231,7 +233,10 @@ class Scene:
         return f"Scene({self.num_nodes} node{'' if self.num_nodes == 1 else 's'}: {counted}; {edges})"
 
 
-def _check_node(node: SceneNode) -> None:
+def check_node(node: SceneNode) -> None:
+    """Raises `InputError` with what is wrong with a node."""
+    if not isinstance(node, SceneNode):
+        raise InputError(f"Expected nodes as SceneNode; got {type(node).__name__}.")
     if isinstance(node.id, bool) or not isinstance(node.id, int | str):
         raise InputError(f"Expected ids as numbers or names; got {node.id!r}.")
     if not isinstance(node.type, str) or not node.type:
@@ -249,6 +254,8 @@ def _check_node(node: SceneNode) -> None:
             raise InputError(f"Expected the {what} of node {node.id!r} as 3 finite numbers, or None; got {value!r}.")
         if what == "size" and (numbers < 0).any():
             raise InputError(f"Expected the size of node {node.id!r} to be at least 0; got {value!r}.")
+    if node.embedding is not None:
+        _vector(node.embedding)
 
 
 def _numbers(value: Any) -> Float64 | None:

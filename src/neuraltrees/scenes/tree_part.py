@@ -72,6 +72,17 @@ _COUNTS = {
 }
 
 
+_BOUNDS = {
+    **dict.fromkeys(("parent", "level", "kappa", "bag_size", "kind", "centre"), "tree"),
+    "bag_nodes": "bags",
+    **dict.fromkeys(("roots", "root_relation", "root_offset"), "roots"),
+    **dict.fromkeys(("child", "up_relation", "down_relation", "up_offset"), "children"),
+    "first_root": "members",
+    **dict.fromkeys(("home", "geometry"), "edges"),
+}
+_NAMES = [field.name for field in fields(TreePart)]
+
+
 def build_part(
     node_type: Int64, position: Float64, size: Float64, ends: Int64, num_types: int, *, seed: int, max_nodes: int
 ) -> TreePart:
@@ -139,22 +150,64 @@ def edge_geometry(position: Float64, size: Float64, ends: Int64) -> Float32:
     return np.nan_to_num(found).astype(np.float32)
 
 
-def join(parts: Sequence[TreePart]) -> TreePart:
-    """Parts one after another."""
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Parts that follow one another, as slices of a longer part: their numbers begin at `base`."""
+
+    part: TreePart
+    tree_base: int = 0
+    member_base: int = 0
+
+
+def join(runs: Sequence[Run]) -> TreePart:
+    """Runs one after another, at least one, with numbers from 0."""
     columns = {}
-    tree_nodes = [len(part.parent) for part in parts]
-    members = [len(part.first_root) for part in parts]
-    shift = {"tree nodes": np.cumsum([0, *tree_nodes])[:-1], "members": np.cumsum([0, *members])[:-1]}
-    for field in fields(TreePart):
-        given = [getattr(part, field.name) for part in parts]
-        axis = 1 if field.name == "roots" else 0
-        column = np.concatenate(given, axis=axis)
-        counted = _COUNTS.get(field.name)
+    starts = {
+        "tree nodes": _starts([len(run.part.parent) for run in runs]) - [run.tree_base for run in runs],
+        "members": _starts([len(run.part.first_root) for run in runs]) - [run.member_base for run in runs],
+    }
+    for name in _NAMES:
+        given = [getattr(run.part, name) for run in runs]
+        column = np.concatenate(given, axis=1 if name == "roots" else 0)
+        counted = _COUNTS.get(name)
         if counted is not None:
-            by = np.repeat(shift[counted], [each.shape[axis] for each in given])
-            column = np.where(column < 0, column, column + by) if field.name in ("parent", "kappa") else column + by
-        columns[field.name] = column
+            by = np.repeat(starts[counted], [each.shape[-1] for each in given])
+            column += by * (column >= 0) if name in ("parent", "kappa") else by
+        columns[name] = column
     return TreePart(**columns)
+
+
+def _starts(lengths: list[int]) -> Int64:
+    return np.cumsum([0, *lengths[:-1]])
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Where the pieces of a part begin, in tree nodes, bags, edges between roots, children, members and edges."""
+
+    tree: Int64
+    bags: Int64
+    roots: Int64
+    children: Int64
+    members: Int64
+    edges: Int64
+
+    @classmethod
+    def of(cls, part: TreePart, members: Int64, edges: Int64) -> Bounds:
+        tree = np.concatenate([np.zeros(1, np.int64), part.sizes.cumsum()])
+        bags = np.concatenate([np.zeros(1, np.int64), part.bag_size.cumsum()])[tree]
+        # Both columns are sorted by piece, the first not within a piece; that is all that a search for bounds needs.
+        return cls(tree, bags, np.searchsorted(part.roots[0], tree), np.searchsorted(part.child, tree), members, edges)
+
+
+def run_of(part: TreePart, bounds: Bounds, first: int, stop: int) -> Run:
+    """The pieces of a part from the first on, without a copy."""
+    columns = {}
+    for name in _NAMES:
+        of = getattr(bounds, _BOUNDS[name]) if name in _BOUNDS else None
+        start, end = (first, stop) if of is None else (int(of[first]), int(of[stop]))
+        columns[name] = getattr(part, name)[..., start:end] if name == "roots" else getattr(part, name)[start:end]
+    return Run(TreePart(**columns), int(bounds.tree[first]), int(bounds.members[first]))
 
 
 def _centres(position: Float64, bag_nodes: Int64, start: Int64) -> Float64:

@@ -145,12 +145,16 @@ def typed_graph(scene: Scene, spec: TypedGraphSpec | None = None) -> TypedGraph:
             f"Expected a Scene and a TypedGraphSpec; got {type(scene).__name__} and {type(spec).__name__}. "
             f"Read a file first: read_scene(path)."
         )
+    return graph_in_rooms(scene, rooms_of(scene), spec)
+
+
+def graph_in_rooms(scene: Scene, room: Int64, spec: TypedGraphSpec) -> TypedGraph:
+    """The typed graph of a scene in which the room of every object and place is known, -1 for none."""
     place = {kind: i for i, kind in enumerate(spec.types)}
     kind = np.array([place.get(word, -1) for word in scene.types], dtype=np.int64)[scene.node_type]
     chosen = np.flatnonzero(kind >= 0)
     number = np.full(scene.num_nodes, -1)
     number[chosen] = np.arange(len(chosen))
-    room = rooms_of(scene)
     centres, sizes = room_boxes(scene, room)
     relations, code = relation_codes(scene.relations)
     ends = number[scene.edges]
