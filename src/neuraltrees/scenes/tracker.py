@@ -113,8 +113,8 @@ class SceneTracker:
     def tree(self) -> TypedTree:
         """The typed H-tree of the scene as it is now; `rebuilt` then names the rooms whose trees were built for it.
 
-        None among them stands for the objects without a room. The next tree is made from the tensors of this one: do not
-        change them in place.
+        None among them stands for the objects without a room. The next tree is made from the tensors of this one: do
+        not change them in place.
         """
         if self._tree is None:
             self._refresh()
