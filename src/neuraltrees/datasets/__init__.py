@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from neuraltrees.data.splits import citation_split as citation_split
     from neuraltrees.data.splits import random_graph_split as random_graph_split
     from neuraltrees.data.splits import random_node_split as random_node_split
+    from neuraltrees.datasets.buildings import SyntheticBuildings as SyntheticBuildings
     from neuraltrees.datasets.citation import CitationNetwork as CitationNetwork
     from neuraltrees.datasets.root import find_data_root as find_data_root
     from neuraltrees.datasets.stanford import StanfordSceneGraphs as StanfordSceneGraphs
@@ -24,6 +25,7 @@ _LAZY = {
     "CitationNetwork": "neuraltrees.datasets.citation",
     "Split": "neuraltrees.data.splits",
     "StanfordSceneGraphs": "neuraltrees.datasets.stanford",
+    "SyntheticBuildings": "neuraltrees.datasets.buildings",
     "SyntheticScenes": "neuraltrees.datasets.synthetic",
     "citation_split": "neuraltrees.data.splits",
     "find_data_root": "neuraltrees.datasets.root",

@@ -50,3 +50,4 @@ register_dataset("synthetic", f"{LOADERS}:load_synthetic", "generated scenes wit
 register_dataset("stanford3dsg", f"{LOADERS}:load_stanford", "482 scene graphs of the paper", scene_graph_preset)
 for _name in ("cora", "citeseer", "pubmed"):
     register_dataset(_name, f"{LOADERS}:load_citation", "a citation network", citation_preset)
+register_dataset("buildings", f"{LOADERS}:load_buildings", "generated buildings of several rooms", generated_preset)

@@ -17,8 +17,8 @@ class DataSpec(Spec):
 
     dataset: str = option(
         "synthetic",
-        "synthetic, stanford3dsg, cora, citeseer, pubmed, a registered name, your own MODULE:FUNCTION, or a graph "
-        "file: .csv, .txt, .graphml or .gr.",
+        "synthetic, buildings, stanford3dsg, cora, citeseer, pubmed, a registered name, your own MODULE:FUNCTION, or a "
+        "graph file: .csv, .txt, .graphml or .gr.",
     )
     runs: int = option(1, "Independent runs, trained at once.", ge=1)
     seed: int = option(0, "Run r has the seed SEED + r, for its split, weights and dropout.", ge=0)
@@ -28,10 +28,12 @@ class DataSpec(Spec):
     log_sizes: bool = option(False, "Scene graphs: take the logarithm of the sizes of bounding boxes.")
     geometry: bool = option(False, "Scene graphs: boxes relative to the room, and features of edges; standardised.")
     squares: bool = option(False, "Append the squares of the features, for models without a hidden layer.")
-    train_share: float = option(0.7, "Share of the nodes or graphs (synthetic: of the scenes) to train on.", gt=0, lt=1)
-    scenes: int = option(500, "synthetic: number of scenes.", ge=10)
+    train_share: float = option(
+        0.7, "Share of the nodes or graphs (synthetic, buildings: of these) to train on.", gt=0, lt=1
+    )
+    scenes: int = option(500, "synthetic, buildings: number of scenes or buildings.", ge=10)
     coupling: float = option(
-        1.0, "synthetic: label coupling, how much labels of neighbours depend on each other.", ge=0, le=10
+        1.0, "synthetic, buildings: label coupling, how much labels of neighbours depend on each other.", ge=0, le=10
     )
     edges: Literal["symmetric", "stored"] = option(
         "symmetric", "stanford3dsg, GNN: both directions of every edge, or as stored in the file."
