@@ -35,6 +35,7 @@ ORDER = [
     "objectives",
     "data",
     "datasets",
+    "scenes",
     "training",
     "tuning",
     "serving",

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from neuraltrees.datasets import CitationNetwork as CitationNetwork
     from neuraltrees.datasets import MoleculesFromSmiles as MoleculesFromSmiles
     from neuraltrees.datasets import StanfordSceneGraphs as StanfordSceneGraphs
+    from neuraltrees.datasets import SyntheticBuildings as SyntheticBuildings
     from neuraltrees.datasets import SyntheticScenes as SyntheticScenes
     from neuraltrees.datasets import load_task as load_task
     from neuraltrees.datasets import register_dataset as register_dataset
@@ -126,6 +127,7 @@ _LAZY = {
     "Split": "neuraltrees.data.splits",
     "StanfordSceneGraphs": "neuraltrees.datasets",
     "Strengths": "neuraltrees.nn",
+    "SyntheticBuildings": "neuraltrees.datasets",
     "SyntheticScenes": "neuraltrees.datasets",
     "Task": "neuraltrees.data.task",
     "ToHTree": "neuraltrees.data",

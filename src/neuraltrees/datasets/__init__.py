@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from neuraltrees.data.splits import citation_split as citation_split
     from neuraltrees.data.splits import random_graph_split as random_graph_split
     from neuraltrees.data.splits import random_node_split as random_node_split
+    from neuraltrees.datasets.buildings import SyntheticBuildings as SyntheticBuildings
     from neuraltrees.datasets.citation import CitationNetwork as CitationNetwork
     from neuraltrees.datasets.expressivity import GraphPair as GraphPair
     from neuraltrees.datasets.expressivity import brec as brec
@@ -31,6 +32,7 @@ _LAZY = {
     "MoleculesFromSmiles": "neuraltrees.datasets.smiles",
     "Split": "neuraltrees.data.splits",
     "StanfordSceneGraphs": "neuraltrees.datasets.stanford",
+    "SyntheticBuildings": "neuraltrees.datasets.buildings",
     "SyntheticScenes": "neuraltrees.datasets.synthetic",
     "brec": "neuraltrees.datasets.expressivity",
     "citation_split": "neuraltrees.data.splits",

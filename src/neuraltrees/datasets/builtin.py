@@ -66,3 +66,4 @@ for _name in ("csl", "exp"):
     register_dataset(
         _name, "neuraltrees.datasets.expressivity:load_expressivity", "graphs hard to tell apart", graph_preset(100, 16)
     )
+register_dataset("buildings", f"{LOADERS}:load_buildings", "generated buildings of several rooms", generated_preset)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from neuraltrees.data.splits import Split, citation_split, random_graph_split, random_node_split
 from neuraltrees.data.task import Task
+from neuraltrees.datasets.buildings import SyntheticBuildings
 from neuraltrees.datasets.citation import CitationNetwork
 from neuraltrees.datasets.spec import DataSpec
 from neuraltrees.datasets.stanford import StanfordSceneGraphs
@@ -38,6 +39,13 @@ def load_synthetic(spec: DataSpec) -> Task:
     sizes = [scene.num_nodes for scene in scenes]
     splitter = partial(_graph_split, sizes, spec.train_share)
     return _scenes(Task(list(scenes), scenes.labels, spec.max_treewidth, spec.seed, splitter=splitter), spec)
+
+
+def load_buildings(spec: DataSpec) -> Task:
+    """Generated buildings of several rooms; whole buildings are split at random."""
+    buildings = SyntheticBuildings(spec.scenes, spec.coupling, seed=spec.seed)
+    splitter = partial(_graph_split, [building.num_nodes for building in buildings], spec.train_share)
+    return _scenes(Task(list(buildings), buildings.labels, spec.max_treewidth, spec.seed, splitter=splitter), spec)
 
 
 def _scenes(task: Task, spec: DataSpec) -> Task:

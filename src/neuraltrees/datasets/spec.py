@@ -19,9 +19,9 @@ class DataSpec(Spec):
 
     dataset: str = option(
         "synthetic",
-        "synthetic, stanford3dsg, cora, citeseer, pubmed, zinc, peptides-func, esol, freesolv, bace, tox21, hiv, "
-        "tu:NAME, csl, exp, a registered name, your own MODULE:FUNCTION, a graph file (.csv, .txt, .graphml or .gr), "
-        "or with --smiles a table of molecules.",
+        "synthetic, buildings, stanford3dsg, cora, citeseer, pubmed, zinc, peptides-func, esol, freesolv, bace, tox21, "
+        "hiv, tu:NAME, csl, exp, a registered name, your own MODULE:FUNCTION, a graph file (.csv, .txt, .graphml or "
+        ".gr), or with --smiles a table of molecules.",
     )
     runs: int = option(1, "Independent runs, trained at once.", ge=1)
     seed: int = option(0, "Run r has the seed SEED + r, for its split, weights and dropout.", ge=0)
@@ -32,11 +32,14 @@ class DataSpec(Spec):
     geometry: bool = option(False, "Scene graphs: boxes relative to the room, and features of edges; standardised.")
     squares: bool = option(False, "Append the squares of the features, for models without a hidden layer.")
     train_share: float = option(
-        0.7, "Share of the nodes or graphs (synthetic: of the scenes) to train on; of molecules 0.8.", gt=0, lt=1
+        0.7,
+        "Share of the nodes or graphs (synthetic, buildings: of these) to train on; of molecules 0.8.",
+        gt=0,
+        lt=1,
     )
-    scenes: int = option(500, "synthetic: number of scenes.", ge=10)
+    scenes: int = option(500, "synthetic, buildings: number of scenes or buildings.", ge=10)
     coupling: float = option(
-        1.0, "synthetic: label coupling, how much labels of neighbours depend on each other.", ge=0, le=10
+        1.0, "synthetic, buildings: label coupling, how much labels of neighbours depend on each other.", ge=0, le=10
     )
     edges: Literal["symmetric", "stored"] = option(
         "symmetric", "stanford3dsg, GNN: both directions of every edge, or as stored in the file."

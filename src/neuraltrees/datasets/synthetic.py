@@ -58,7 +58,7 @@ class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
         super().__init__(transform=transform)
         check_at_least("num_scenes", num_scenes, 1)
         self.seed = check_seed(seed)
-        self.model = SceneModel.default(coupling)
+        self.model: SceneModel = SceneModel.default(coupling)
         self.coupling = float(coupling)
         self.data, self.slices = self.collate(sample_scenes(self.model, num_scenes, self.seed))
 
@@ -81,7 +81,7 @@ class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
         for place in range(0, len(scenes), _BLOCK):
             block = Batch.from_data_list(scenes[place : place + _BLOCK]).cpu()
             inside = slice(stop, stop := stop + block.num_nodes)
-            labels = SceneLabels.of(self.model, block.edge_index, block.node_type, block.batch)
+            labels = self._labels(block)
             likelihood = self.model.log_likelihood(block.x, block.node_type)
             marginals = labels.marginals(likelihood.masked_fill(given[inside], -torch.inf))
             result[inside] = torch.where(known[inside].unsqueeze(1), result[inside], marginals)
@@ -101,6 +101,9 @@ class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
         if not nodes.any():
             raise InputError("Expected at least one node to score; got an empty mask.")
         return float((self.posterior(known).argmax(1) == y)[nodes].double().mean())
+
+    def _labels(self, block: Batch) -> SceneLabels:
+        return SceneLabels.of(self.model, block.edge_index, block.node_type, block.batch)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)}, coupling={self.coupling}, seed={self.seed})"
