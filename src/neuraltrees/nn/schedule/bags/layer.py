@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import torch
@@ -16,11 +15,9 @@ from neuraltrees.nn.schedule.bags.structure import BagParts, BagPlan
 from neuraltrees.nn.schedule.schedule import Body
 from neuraltrees.nn.sweep import SweepLayer
 
-LAST_RELU = bool(int(os.environ.get("LAST_RELU", "1")))
-
 
 class Update(nn.Module):
-    r""":math:`h + \mathrm{drop}(\mathrm{relu}(N_2(W_2\, \mathrm{relu}(N_1(\sum_i a_i W_{1i}))))`, with batch norm
+    r""":math:`h + \mathrm{drop}(N_2(W_2\, \mathrm{relu}(N_1(\sum_i a_i W_{1i}))))`, with batch norm
     or layer norm; padding stays zero.
 
     Args:
@@ -41,7 +38,7 @@ class Update(nn.Module):
 
     def forward(self, h: Tensor, inputs: Sequence[Tensor], weight: Tensor | None) -> Tensor:
         z = self.norm1.padded(self.lin1(torch.cat([*inputs], -1)), weight, relu=True)
-        new: Tensor = h + self.drop(self.norm2.padded(self.lin2(z), weight, relu=LAST_RELU))
+        new: Tensor = h + self.drop(self.norm2.padded(self.lin2(z), weight))
         return new
 
 
