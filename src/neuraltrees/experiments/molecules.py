@@ -134,7 +134,7 @@ def cells(datasets: Sequence[str], scale: Scale) -> list[Cell]:
         common = scale.choose((protocol.runs, 2), (protocol.epochs, 2))
         for name, network in NETWORKS.items():
             size = 16 if scale.quick else network.sizes.get(dataset, network.sizes["small"])
-            values = COMMON | dict(protocol.recipe) | common | dict(network.trees or {})
+            values = COMMON | dict(protocol.recipe) | common | dict(network.trees or {}) | {"compile": scale.compile}
             label = {"dataset": dataset, "network": name}
             found.append(Cell.of(label, dataset=dataset, parts=network.parts, hidden=size, **values))
     return found
