@@ -12,7 +12,7 @@ class RunBatchNorm(nn.Module):
     r""":math:`h' = γ (h - μ) / \sqrt{σ^2 + 10^{-5}} + β`, with mean and variance over the nodes of a batch in training.
 
     A merged state counts as often as the number of nodes it represents (`copies`). If that is one for all, this equals
-    `torch.nn.BatchNorm1d`. Every run has its own statistics.
+    `torch.nn.BatchNorm1d`. Every run has its own statistics, which a batch without nodes leaves as they are.
 
     Shapes: h :math:`(N, *, F)`, copies :math:`(N)` → :math:`(N, *, F)`
     """
@@ -43,7 +43,7 @@ class RunBatchNorm(nn.Module):
 
         Shapes: h :math:`(N, *, F)`, weight :math:`(N)`
         """
-        fused = self.training and h.is_cuda and h.dtype == torch.float32 and fused_norm.available()
+        fused = self.training and h.is_cuda and h.dtype == torch.float32 and len(h) > 0 and fused_norm.available()
         if fused and not torch.compiler.is_compiling():
             out: Tensor = fused_norm.NormRelu.apply(  # type: ignore[no-untyped-call]
                 h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum, relu
@@ -53,19 +53,23 @@ class RunBatchNorm(nn.Module):
         return without_padding(new.relu() if relu else new, weight)
 
     def _statistics(self, h: Tensor, copies: Tensor | None) -> tuple[Tensor, Tensor]:
+        momentum: Tensor | float = self.momentum
+        if not h.shape[0]:
+            return self.running_mean, self.running_var
         if copies is None:
             count: Tensor | int = h.shape[0]
             mean = h.mean(0)
             var = (h - mean).square().mean(0)
         else:
             count = copies.sum()
-            share = copies / count
+            share = copies / count.clamp(min=1)
+            momentum = (count > 0).to(h.dtype) * momentum
             mean = (share @ h.flatten(1)).view_as(self.weight)
             var = (share @ (h - mean).square().flatten(1)).view_as(self.weight)
         with torch.no_grad():
             unbiased = var * (count / max(count - 1, 1) if isinstance(count, int) else count / (count - 1).clamp(min=1))
-            self.running_mean.lerp_(mean, self.momentum)
-            self.running_var.lerp_(unbiased, self.momentum)
+            self.running_mean.lerp_(mean, momentum)
+            self.running_var.lerp_(unbiased, momentum)
         return mean, var
 
 

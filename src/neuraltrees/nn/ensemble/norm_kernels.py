@@ -87,11 +87,12 @@ def apply(
         tl.store(statistics + channel, mean, mask=inside)
         tl.store(statistics + channels + channel, inverse, mask=inside)
         tl.store(statistics + 2 * channels + channel, count, mask=inside)
+        rate = tl.where(count > 0.0, momentum, 0.0)
         old = tl.load(running_mean + channel, mask=inside, other=0.0)
-        tl.store(running_mean + channel, old + momentum * (mean - old), mask=inside)
+        tl.store(running_mean + channel, old + rate * (mean - old), mask=inside)
         old = tl.load(running_var + channel, mask=inside, other=0.0)
         unbiased = spread / tl.maximum(count - 1.0, 1.0)
-        tl.store(running_var + channel, old + momentum * (unbiased - old), mask=inside)
+        tl.store(running_var + channel, old + rate * (unbiased - old), mask=inside)
     row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     there = row < rows
     mask = there[:, None] & inside[None, :]

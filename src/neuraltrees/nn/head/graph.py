@@ -80,7 +80,7 @@ class GraphHead(Head):
         score = self.scores[source](h)
         highest = pooled(score.detach(), places, "max")
         graph = _graph_of(h, places).clamp(max=places.num_graphs - 1)
-        weight = (score - highest[graph]).exp()
+        weight = (score - highest[graph]).clamp(max=0).exp()  # padding may lie above
         return pooled(h * weight, places, "sum") / pooled(weight, places, "sum").clamp(min=1e-12)
 
     def extra_repr(self) -> str:

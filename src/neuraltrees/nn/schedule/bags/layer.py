@@ -65,7 +65,7 @@ class BagMessages(nn.Module):
     :math:`\sum_{B' ∼ B} \mathrm{relu}(b_{B'} V)` of the bags next to it in the tree.
 
     On a cycle, :math:`r_{vB}` is a linear function of the sum of the states of the two nodes beside v and of the
-    features of the two edges to them; so it depends neither on where a cycle begins nor on its direction.
+    features of the edges from them to v; so it depends neither on where a cycle begins nor on its direction.
 
     Shapes: h :math:`(n, *, H)`, b :math:`(B, *, H)`, edges :math:`(m, *, D)` → twice :math:`(B, *, H)`
     """
@@ -88,13 +88,10 @@ class BagMessages(nn.Module):
         """What the order on cycles adds to the sum without it."""
         assert self.of_ring is not None
         here = bags.ring_node.take(from_nodes)
-        to_next = bags.ring_node.take(self.of_ring.multiply(h))
-        step = torch.zeros_like(to_next)
+        sent = bags.ring_node.take(self.of_ring.multiply(h))
+        beside = bags.ring_next.take(sent) + bags.ring_next.sum(sent)
         if self.of_edge is not None and edges is not None:
-            real = bags.ring_real.view(-1, *[1] * (to_next.dim() - 1))
-            step = bags.ring_edge.take(self.of_edge(edges)) * real
-        # v hears of the node after it and of the edge to it; so does that node of v.
-        beside = bags.ring_next.take(to_next) + step + bags.ring_next.sum(to_next + step)
+            beside = beside + bags.ring_end.sum(bags.ring_edge.take(self.of_edge(edges)))
         return bags.ring_bag.sum((here + beside).relu() - here.relu())
 
 

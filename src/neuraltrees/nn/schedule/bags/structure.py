@@ -29,12 +29,12 @@ class BagParts:
         member_node, member_bag: for every leaf its graph node and the bag above it.
         inside_edge, inside_bag: for every bag the graph edges between two of its nodes.
         link_source, link_target: both directions of the tree edges between bags.
-        ring_node, ring_bag, ring_edge, ring_real: for every node of a cycle the bag and the edge to the next node, if
-            the graph has it (`ring_real`).
+        ring_node, ring_bag: the nodes of every cycle in their order, and its bag.
         ring_next: where the next node of the cycle is among these.
+        ring_edge, ring_end: the graph edges between neighbours on a cycle, and where the node they point to is.
         forest: the bags as rooted trees, for sweeps.
 
-    Shapes: kind and size :math:`(B)`, ring_real :math:`(Q)`
+    Shapes: kind and size :math:`(B)`
     """
 
     kind: Tensor
@@ -47,9 +47,9 @@ class BagParts:
     link_target: Incidence
     ring_node: Incidence
     ring_bag: Incidence
-    ring_edge: Incidence
     ring_next: Incidence
-    ring_real: Tensor
+    ring_edge: Incidence
+    ring_end: Incidence
     forest: SweepPlan
 
 
@@ -102,9 +102,9 @@ class BagPlan:
                 into("link_target", "bags"),
                 into("ring_node", "nodes"),
                 into("ring_bag", "bags"),
-                into("ring_edge", "edges"),
                 into("ring_next", "rings"),
-                cut["ring_real"].to(dtype),
+                into("ring_edge", "edges"),
+                into("ring_end", "rings"),
                 _forest(cut),
             )
         return cls(
@@ -190,7 +190,10 @@ def _with_bags(ragged: Ragged, tree: HTree, graph: Tensor, source: Tensor, targe
     of_ring = graph[ring_node]
     _, rings = grouped({}, of_ring, count)
     follows = _next_in_group(ring_bag)
-    ring_edge, real = _edge_between(ring_node, ring_node[follows], source, target, len(graph))
+    around = (kinds[inside_bag] == CYCLE) & (source != target)[inside_edge]
+    ring_edge, of_step = inside_edge[around], of_inside[around]
+    ring_end = _rows_of(inside_bag[around], target[ring_edge], ring_bag, ring_node, len(graph))
+    _, steps = grouped({}, of_step, count)
     return ragged.with_columns(
         {
             "kind": Column(kinds, "bags"),
@@ -207,10 +210,10 @@ def _with_bags(ragged: Ragged, tree: HTree, graph: Tensor, source: Tensor, targe
             "ring_node": Column(ring_node - nodes[of_ring], "rings", "nodes"),
             "ring_bag": Column(ring_bag - bags[of_ring], "rings", "bags"),
             "ring_next": Column(follows - rings[of_ring], "rings", "rings"),
-            "ring_edge": Column(torch.where(real, ring_edge - edges[of_ring], 0), "rings", "edges"),
-            "ring_real": Column(real.float(), "rings"),
+            "ring_edge": Column(ring_edge - edges[of_step], "steps", "edges"),
+            "ring_end": Column(ring_end - rings[of_step], "steps", "rings"),
         },
-        {"bags": bags, "members": members, "links": links, "inside": inside, "rings": rings},
+        {"bags": bags, "members": members, "links": links, "inside": inside, "rings": rings, "steps": steps},
         {"depth": forest.depth, "bags": int(bags.diff().max())},
     )
 
@@ -232,17 +235,10 @@ def _next_in_group(group: Tensor) -> Tensor:
     return following
 
 
-def _edge_between(a: Tensor, b: Tensor, source: Tensor, target: Tensor, nodes: int) -> tuple[Tensor, Tensor]:
-    """The number of an edge from a to b, and whether there is one.
-
-    Shapes: all :math:`(Q)`
-    """
-    if not len(source):
-        return torch.zeros_like(a), torch.zeros_like(a, dtype=torch.bool)
-    codes, order = (target * nodes + source).sort(stable=True)
-    wanted = b * nodes + a
-    at = torch.searchsorted(codes, wanted).clamp(max=len(codes) - 1)
-    return order[at], codes[at] == wanted
+def _rows_of(bag: Tensor, node: Tensor, in_bag: Tensor, in_node: Tensor, nodes: int) -> Tensor:
+    """The rows that hold these nodes of these bags. Shapes: bag and node :math:`(K)`, in_bag and in_node :math:`(Q)`"""
+    codes, order = (in_bag * nodes + in_node).sort()
+    return order[torch.searchsorted(codes, bag * nodes + node)]
 
 
 def _edges_inside(

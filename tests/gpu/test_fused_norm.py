@@ -1,0 +1,32 @@
+"""On a GPU: fused batch norm and ReLU give what `RunBatchNorm` gives in float64 on a CPU, and take part in training."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from neuraltrees.nn.ensemble import fused_norm
+from neuraltrees.nn.ensemble.norm import RunBatchNorm
+from tests.nn.ensemble.fused_norms import CASES, Case, compare
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("relu", [True, False])
+@pytest.mark.parametrize("name", CASES)
+def test_fused_norms_give_what_the_layer_gives(name: str, relu: bool) -> None:
+    compare(CASES[name], relu, torch.device("cuda"))
+
+
+@pytest.mark.parametrize("relu", [True, False])
+def test_many_rows_and_channels(relu: bool) -> None:
+    compare(Case(20_000, 2, 100, 321), relu, torch.device("cuda"))
+
+
+def test_the_layer_uses_it_in_training_alone() -> None:
+    assert fused_norm.available()
+    norm = RunBatchNorm(4).cuda()
+    h = torch.randn(30, 4, device="cuda", requires_grad=True)
+    assert type(norm.padded(h).grad_fn).__name__ == "NormReluBackward"
+    assert type(norm.eval().padded(h).grad_fn).__name__ != "NormReluBackward"
+    assert norm.train().padded(h[:0]).shape == (0, 4), "nothing to normalise is fine"

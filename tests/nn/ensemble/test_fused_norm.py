@@ -1,0 +1,54 @@
+"""The Triton kernels of batch norm and ReLU without a GPU: interpreted, they give what `RunBatchNorm` gives."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from neuraltrees.errors import NeuralTreesWarning
+from neuraltrees.nn.ensemble import fused_norm
+from tests.nn.ensemble.fused_norms import CASES
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="Triton is not installed: pip install triton (any version)"
+)
+def test_interpreted_kernels_give_what_the_layer_gives() -> None:
+    """In a process of its own, since Triton decides at its import whether to interpret."""
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.nn.ensemble.interpreted"],
+        cwd=ROOT,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == list(CASES), run.stdout
+
+
+def test_a_triton_that_does_not_work_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("Failed to find C compiler")
+
+    fused_norm.available.cache_clear()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(fused_norm, "_probe", broken)
+    with pytest.warns(NeuralTreesWarning, match="Failed to find C compiler"):
+        assert not fused_norm.available()
+    assert not fused_norm.available()
+    fused_norm.available.cache_clear()
+
+
+def test_without_triton_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused_norm.available.cache_clear()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert not fused_norm.available()
+    fused_norm.available.cache_clear()
