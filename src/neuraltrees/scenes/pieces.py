@@ -46,6 +46,13 @@ class Pieces:
     component: Int64
 
 
+def one_piece(graph: TypedGraph) -> Pieces:
+    """The pieces of a graph that is a room with objects that are all joined to it."""
+    n, m = graph.num_nodes, graph.num_edges
+    ptr, edge_ptr, first = np.array([0, n]), np.array([0, m]), np.zeros(1, np.int64)
+    return Pieces(np.arange(n), ptr, np.arange(m), edge_ptr, graph.edges, np.zeros((0, 2), np.int64), first)
+
+
 def take_apart(graph: TypedGraph) -> Pieces:
     """The pieces of a graph."""
     n = graph.num_nodes
