@@ -20,6 +20,8 @@ from neuraltrees.scenes.tree_part import MOST_NODES, Bounds, build_part, node_fe
 from neuraltrees.scenes.typed_graphs import RELATIONS, TypedGraph, graph_in_rooms, relation_codes, typed_graph
 from neuraltrees.scenes.typed_trees import TypedTree, typed_tree
 
+SPARE_SLOTS = 1000  # slots of deleted nodes that may stay in any case
+
 
 @dataclass(eq=False)
 class _Columns:
@@ -121,20 +123,31 @@ class SceneTracker:
         not change them in place.
         """
         if self._tree is None:
+            if len(self._live.nodes) > 2 * len(self._live.slot) + SPARE_SLOTS:
+                self._start_again()
             self._refresh()
-            apart = not self._irregular and set(self.spec.types) == {OBJECT, ROOM}
-            if apart and not self._assembly.is_empty:
+            if self._irregular or self._assembly.is_empty:
+                self.rebuilt = tuple(
+                    None if room == NOWHERE else self._live.nodes[room].id for room in self._live.objects
+                )
+                self._tree = typed_tree(typed_graph(self.scene, self.spec), seed=self.seed)
+            else:
                 number = self._numbers()
                 graph = self._graph(number)
                 self._tree = self._assembly.tree(graph, number, self._columns.x[self._columns.kind >= 0])
-            else:
-                self._tree = typed_tree(typed_graph(self.scene, self.spec), seed=self.seed)
         return self._tree
+
+    def _start_again(self) -> None:
+        """Forgets nodes that were deleted."""
+        self.__dict__ = SceneTracker(self.scene, self.spec, seed=self.seed).__dict__
 
     def _refresh(self) -> None:
         """Builds the pieces of all rooms that changes concern, and of the core if it changed."""
         live = self._live
         live.settle()
+        if set(self.spec.types) != {OBJECT, ROOM}:
+            live.changed.clear()
+            return
         self._note_nodes()
         rooms = sorted(live.changed)
         self.rebuilt = tuple(None if room == NOWHERE else live.nodes[room].id for room in rooms)
