@@ -108,7 +108,7 @@ def trained(results: Results) -> list[Record]:
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:
     """The configuration without the options that do not change the outcome."""
-    settings = config.replace(device="cpu", data_root=None, compile=False).as_dict()
+    settings = config.replace(device="cpu", data_root=None, compile=False, prefetch=False, columns=None).as_dict()
     if config.max_treewidth is None or config.model == "gnn":
         del settings["sampler"]
     return settings
