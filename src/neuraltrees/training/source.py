@@ -211,7 +211,7 @@ class Prefetched(Drawn):
         cut = self.deck.ragged.cut(graphs, self.room)
         if self.deck.device.type != "cuda":
             return graphs, cut
-        pinned = replace(cut, **{name: _pinned(getattr(cut, name)) for name in ("columns", "graph", "ptr")})
+        pinned = replace(cut, columns=_pinned(cut.columns), graph=_pinned(cut.graph), ptr=_pinned(cut.ptr))
         return graphs.pin_memory(), pinned
 
     def _batch(self) -> GraphBatch:
