@@ -161,6 +161,13 @@ def test_python_of_the_guide_to_crfs_runs_in_order(capsys: pytest.CaptureFixture
     assert len(promised) == 3 and all(each in printed for each in promised)
 
 
+def test_python_of_the_guide_to_whole_graphs_runs_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = "".join(python_blocks(ROOT / "docs" / "graphs.md")).splitlines()
+    exec(compile("\n".join(lines), "graphs.md", "exec"), {"__name__": "guide"})
+    promised = [line.partition(")  # ")[2] for line in lines if line.startswith("print(")]
+    assert len(promised) == 2 and capsys.readouterr().out.splitlines() == promised
+
+
 def test_the_guide_to_molecules_runs_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from neuraltrees.inference import read_uai as read_uai
     from neuraltrees.nn import GNN as GNN
     from neuraltrees.nn import MLP as MLP
+    from neuraltrees.nn import BagOptions as BagOptions
+    from neuraltrees.nn import BagRounds as BagRounds
     from neuraltrees.nn import Categories as Categories
     from neuraltrees.nn import Convolution as Convolution
     from neuraltrees.nn import CRFHead as CRFHead
@@ -99,6 +101,8 @@ if TYPE_CHECKING:
 _LAZY = {
     "BayesianNetwork": "neuraltrees.inference",
     "Bundle": "neuraltrees.training",
+    "BagOptions": "neuraltrees.nn",
+    "BagRounds": "neuraltrees.nn",
     "Categories": "neuraltrees.nn",
     "CitationNetwork": "neuraltrees.datasets",
     "Classification": "neuraltrees.objectives",
