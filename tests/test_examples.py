@@ -125,6 +125,15 @@ def test_your_own_graphs_in_python_and_on_the_command_line(sandbox: Sandbox) -> 
     assert sandbox.files() == {f"out/{name}" for name in ("model.safetensors", "house.json", "labels.json")}
 
 
+def test_molecules_are_learned_and_drawn_with_what_mattered(sandbox: Sandbox) -> None:
+    pytest.importorskip("rdkit", reason="SMILES need the extra molecules")
+    printed = sandbox.run("05_molecules.py", "--out", "../out")
+    found = re.search(r"96 molecules: test error (\S+), where values have a standard deviation of (\S+)", printed)
+    assert found is not None and float(found[1]) < 0.5 * float(found[2])
+    assert "c1ccccc1CCC: logP " in printed
+    assert sandbox.files() == {"out/bags.svg"}
+
+
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
 def test_examples_are_short_and_say_how_to_run_them(example: Path) -> None:
     code = example.read_text()

@@ -77,7 +77,7 @@ class Predictor:
         Shapes: a list of :math:`(n, C)`, where C is the largest number of labels of a node type; per graph
         :math:`(1, C)`
         """
-        scaled = self._checked(graphs)
+        scaled = self.prepared(graphs)
         if known is not None:
             self._check_known(known, scaled)
         if not scaled:
@@ -108,7 +108,8 @@ class Predictor:
             for graph, rows in zip(graphs, self.predict(graphs, known), strict=True)
         ]
 
-    def _checked(self, graphs: Iterable[Data]) -> list[Data]:
+    def prepared(self, graphs: Iterable[Data]) -> list[Data]:
+        """The graphs with features as the network reads them; `InputError` for graphs of another form."""
         scaled: list[Data] = []
         bundle = self.bundle
         for number, graph in enumerate(listed(graphs)):
