@@ -51,9 +51,8 @@ def main() -> None:
     effects = [bag_effects(predictor, graph) for graph in nt.MoleculesFromSmiles(SHOWN).graphs()]
     for name, found in zip(SHOWN, effects, strict=True):
         bag = int(found.effects[:, 0].abs().argmax())
-        print(
-            f"{name}: logP {float(found.prediction):.2f}, mostly by its {found.kinds[bag].name.lower()} {found.bags[bag]}"
-        )
+        most = f"{found.kinds[bag].name.lower()} of the atoms {found.bags[bag]}"
+        print(f"{name}: logP {float(found.prediction):.2f}, mostly by the {most}")
     options.out.mkdir(parents=True, exist_ok=True)
     draw_bag_effects([*zip(SHOWN, effects, strict=True)], options.out / "bags.svg", what="logP")
 
