@@ -46,8 +46,8 @@ SpqrTrees spqr_trees(GraphView graph, Watch watch = {});
 /// centre of the bags with that vertex in each of its blocks. With kinds and the order of every bag; one tree per
 /// connected component, in the order of the components, parents before children.
 ///
-/// With `refine`, the bag of a rigid node gives way to those of a decomposition of its skeleton by these options, virtual
-/// edges included, if there are two or more; they are of no kind and depend on the numbers.
+/// With `refine`, the bag of a rigid node gives way to those of a decomposition of its skeleton by these options,
+/// virtual edges included, if there are two or more; they are of no kind and depend on the numbers.
 TreeDecomposition canonical_decomposition(GraphView graph, const DecomposeOptions* refine = nullptr, Watch watch = {});
 
 }  // namespace neuraltrees
