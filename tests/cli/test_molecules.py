@@ -119,6 +119,35 @@ def test_wrong_options_say_what_to_do(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(("name", "model"), [("bace", "gnn"), ("tu:MUTAG", "neural-tree"), ("csl", "gnn")])
+def test_datasets_by_name_train_with_their_presets(
+    name: str, model: str, data_root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--data-root", data_root, "--model", model, "--epochs", 1, "--hidden", 8, "--out", tmp_path / "out")
+    code, output, errors = run(capsys, "train", "--dataset", name, *options)
+    assert code == 0, errors
+    metric = "roc-auc" if name == "bace" else "accuracy"
+    assert f"{model} + sage on {name}: test {metric}" in output
+
+
+def test_a_network_of_a_public_dataset_predicts_for_smiles(
+    data_root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same molecules from SMILES and from the file of the dataset have the same predictions."""
+    from neuraltrees.datasets.molecules import moleculenet
+    from neuraltrees.serving import Predictor
+
+    model = tmp_path / "out" / "model.safetensors"
+    options = ("--data-root", data_root, "--epochs", 1, "--hidden", 8, "--out", tmp_path / "out")
+    assert run(capsys, "train", "--dataset", "freesolv", *options)[0] == 0
+    (tmp_path / "a.smi").write_text("Cc1occc1C(=O)Nc2ccccc2 fenfuram\nCC(C)=CCCC(C)=CC(=O) citral\n")
+    code, output, _ = run(capsys, "predict", model, tmp_path / "a.smi", "--json")
+    assert code == 0
+    found = [list(each["values"].values()) for each in json.loads(output)["molecules"]]
+    stored = Predictor.load(model).predict(moleculenet("esol", data_root)[0].graphs()[1:3])
+    assert found == [pytest.approx(each[0].tolist(), abs=1e-5) for each in stored]
+
+
 def test_a_model_of_other_graphs_reads_no_smiles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert run(capsys, "train", "--dataset", "synthetic", "--scenes", 20, "--out", out, *QUICK)[0] == 0
