@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING
 
+from neuraltrees.decomposition import BagCodes as BagCodes
 from neuraltrees.decomposition import BagKind as BagKind
 from neuraltrees.decomposition import BlockCutTree as BlockCutTree
 from neuraltrees.decomposition import BoundedTreewidthSample as BoundedTreewidthSample
 from neuraltrees.decomposition import SPQRTree as SPQRTree
 from neuraltrees.decomposition import TreeDecomposition as TreeDecomposition
+from neuraltrees.decomposition import bag_codes as bag_codes
 from neuraltrees.decomposition import block_cut_tree as block_cut_tree
 from neuraltrees.decomposition import decompose as decompose
 from neuraltrees.decomposition import sample_bounded_treewidth as sample_bounded_treewidth
@@ -157,6 +159,7 @@ _LAZY = {
 
 __all__ = [
     "ApproximationError",
+    "BagCodes",
     "BagKind",
     "BlockCutTree",
     "BoundedTreewidthSample",
@@ -177,6 +180,7 @@ __all__ = [
     "TreeDecomposition",
     "TreeTooLargeError",
     "ZeroProbabilityError",
+    "bag_codes",
     "block_cut_tree",
     "decompose",
     "moralize",

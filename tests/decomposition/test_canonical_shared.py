@@ -12,6 +12,7 @@ import pytest
 
 import neuraltrees as nt
 from tests.decomposition.test_canonical import check_permuted
+from tests.decomposition.test_codes import colours
 from tests.oracle.bridge import to_graph
 
 
@@ -65,3 +66,25 @@ def test_strongly_regular_graphs_are_one_bag(data_root: Path) -> None:
         td = nt.decompose(graph, "canonical")
         assert td.kinds.tolist() == [nt.BagKind.RIGID]
         assert td.width == 24 and td.lower_bound == 12
+
+
+@pytest.mark.parametrize("name", ["basic", "regular", "extension", "cfi"])
+def test_codes_tell_planar_pairs_of_brec_apart(data_root: Path, name: str) -> None:
+    """All pairs that are planar, and in three parts of the benchmark all pairs."""
+    written = np.load(data_root / "expressivity" / "brec" / f"{name}.npy").reshape(-1, 2).tolist()
+    planar = 0
+    for pair in written:
+        one, other = (nx.from_graph6_bytes(code if isinstance(code, bytes) else code.encode()) for code in pair)
+        both = nx.check_planarity(one)[0] and nx.check_planarity(other)[0]
+        planar += both
+        if both or name != "cfi":
+            assert colours(one) != colours(other)
+    assert planar >= 3
+
+
+def test_many_molecules_at_once(data_root: Path) -> None:
+    """2,000 graphs in one union, all nodes renumbered."""
+    path = data_root / "molecules" / "zinc" / "zinc12k.npz"
+    union = nt.Graph.union([graph for part in ("val_", "test_") for graph in molecules(path, part)])
+    assert union.num_components == 2_000
+    check_permuted(union, 0)

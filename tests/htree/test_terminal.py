@@ -193,3 +193,21 @@ def test_a_sample_is_decomposed_anew() -> None:
     (one,) = nt.attach_htrees([data], 2, "canonical")
     assert one.htree == nt.attach_htree(data, 2, "canonical").htree
     assert one.htree.kind[one.htree.parent < 0].min() > 0
+
+
+@given(graph=strategies.graphs(max_nodes=14), seed=st.integers(0, 1000))
+@settings(deadline=None, max_examples=40)
+def test_networks_do_not_see_the_numbers_of_the_nodes(graph: nx.Graph, seed: int) -> None:
+    from torch_geometric.data import Data
+
+    torch.manual_seed(seed)
+    features = torch.randn(len(graph), 3)
+    network = nt.NeuralTree(3, 8, 2, num_layers=4, conv="gin").eval()
+    old = torch.randperm(len(graph))
+    new = old.argsort()
+    edges = to_graph(graph).edge_index
+    transform = nt.ToHTree(method="canonical", terminal="bag")
+    one = transform(Data(edge_index=edges, num_nodes=len(graph)))
+    other = transform(Data(edge_index=new[edges], num_nodes=len(graph)))
+    answers = network(features, network.plan(one)), network(features[old], network.plan(other))
+    assert torch.allclose(answers[0][old], answers[1], atol=1e-5)

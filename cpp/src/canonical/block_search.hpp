@@ -23,11 +23,11 @@ using Arc = std::array<Vertex, 2>;
 class BlockSearch {
 public:
     explicit BlockSearch(GraphView graph)
-        : graph_(graph), number_(graph.num_nodes(), 0), vertex_(graph.num_nodes() + 1), frames_(vertex_.size()) {}
+        : graph_(graph), number_(graph.num_nodes(), 0), vertex_(graph.num_nodes() + 1), low_(vertex_.size()) {}
 
     Vertex vertex(Vertex number) const { return vertex_[number]; }
-    Vertex low1(Vertex number) const { return frames_[number].low1; }
-    Vertex low2(Vertex number) const { return frames_[number].low2; }
+    Vertex low1(Vertex number) const { return low_[number].first; }
+    Vertex low2(Vertex number) const { return low_[number].second; }
 
     /// Calls block(arcs) for every block: its arcs in the order of the search, that is, a tree arc into a vertex before
     /// every other arc at it, and tree arcs in the order of their targets.
@@ -36,50 +36,56 @@ public:
         for (Vertex v = 0; v < graph_.num_nodes(); ++v) {
             watch.check();
             if (number_[v] != 0) continue;
-            for (Vertex at = enter(v, 0, watch); at != 0;) {
-                Frame& frame = frames_[at];
+            enter(v, watch);
+            while (!path_.empty()) {
+                const Frame frame = path_.back();
                 const Vertex next = unvisited_below(frame.waiting);
                 if (next >= 0) {
-                    arcs_.push_back({at, count_ + 1});
-                    at = enter(next, at, watch);
+                    arcs_.push_back({frame.number, count_ + 1});
+                    enter(next, watch);
                     continue;
                 }
-                const Vertex above = frame.parent;
-                if (above != 0 && frame.low1 >= above) {
-                    block(std::span<const Arc>(arcs_).subspan(frame.arcs));
-                    arcs_.resize(frame.arcs);
-                } else if (above != 0) {
-                    frames_[above].reach(frame.low1, frame.low2);
+                path_.pop_back();
+                if (path_.empty()) break;
+                const Vertex above = path_.back().number;
+                if (low_[frame.number].first < above) {
+                    low_[above].reach(low_[frame.number].first, low_[frame.number].second);
+                    continue;
                 }
-                at = above;
+                block(std::span<const Arc>(arcs_).subspan(frame.arcs));
+                arcs_.resize(frame.arcs);
             }
         }
     }
 
 private:
+    /// A vertex on the way from the root.
     struct Frame {
-        Vertex parent, low1, low2;
+        Vertex number;
         std::int64_t arcs;     // how many there were before the arc into the vertex
         std::int64_t waiting;  // how many vertices waited before its neighbours
+    };
+    struct Low {
+        Vertex first, second;
 
-        /// The subtree reaches the numbers first ≤ second.
-        void reach(Vertex first, Vertex second) {
-            if (first < low1) {
-                low2 = std::min(low1, second);
-                low1 = first;
+        /// The subtree reaches the numbers a ≤ b.
+        void reach(Vertex a, Vertex b) {
+            if (a < first) {
+                second = std::min(first, b);
+                first = a;
             } else {
-                low2 = std::min(low2, first == low1 ? second : first);
+                second = std::min(second, a == first ? b : a);
             }
         }
     };
 
-    Vertex enter(Vertex v, Vertex parent, Watch& watch) {
-        const Vertex at = ++count_;
+    void enter(Vertex v, Watch& watch) {
+        const Vertex at = ++count_, parent = path_.empty() ? 0 : path_.back().number;
         number_[v] = at;
         vertex_[at] = v;
         const auto arcs = static_cast<std::int64_t>(arcs_.size());
-        Frame& frame = frames_[at];
-        frame = {parent, at, at, parent == 0 ? arcs : arcs - 1, static_cast<std::int64_t>(waiting_.size())};
+        path_.push_back({at, parent == 0 ? arcs : arcs - 1, static_cast<std::int64_t>(waiting_.size())});
+        Low& low = low_[at] = {at, at};
         const auto row = graph_.neighbours(v);
         watch.check(1 + static_cast<std::int64_t>(row.size()));
         for (Vertex u : row) {
@@ -92,10 +98,9 @@ private:
                 waiting_.push_back(*it);
             } else if (other != parent) {
                 arcs_.push_back({at, other});
-                frame.reach(other, at);
+                low.reach(other, at);
             }
         }
-        return at;
     }
 
     /// Takes vertices from the stack, down to the given height, until one has no number; -1 if there is none.
@@ -116,7 +121,8 @@ private:
     Vertex count_ = 0;
     std::vector<Vertex> number_;  // per vertex, 0 before it is met
     std::vector<Vertex> vertex_;  // per number
-    std::vector<Frame> frames_;   // per number
+    std::vector<Low> low_;        // per number
+    std::vector<Frame> path_;
     std::vector<Arc> arcs_;
     std::vector<Vertex> waiting_;
 };

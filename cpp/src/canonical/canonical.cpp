@@ -17,7 +17,6 @@ public:
         blocks_.assign(n, 0);
         last_block_.assign(n, -1);
         first_bag_.assign(n, -1);
-        meetings_.assign(n, {-1, 0});
         bag_of_.assign(trees.num_nodes(), -1);
         if (refine) hosts_.resize(trees.edges.size());
         const auto most = static_cast<std::size_t>(trees.num_nodes() + n) + trees.edges.size() / 4;
@@ -132,6 +131,7 @@ private:
     /// Sorted. The skeleton is a minor of the graph, so its least degree bounds the treewidth.
     void take_rigid(Vertex x) {
         members_.clear();
+        meetings_.resize(blocks_.size(), {-1, 0});
         constexpr std::int64_t ahead = 8;
         for (std::int64_t e = trees_.ptr[x]; e < trees_.ptr[x + 1]; ++e) {
             if (e + ahead < trees_.ptr[x + 1])
@@ -153,15 +153,15 @@ private:
     /// A bag for every cut vertex, joined to one bag of each of its blocks.
     void join_blocks() {
         const auto n = static_cast<Vertex>(blocks_.size());
-        std::vector<std::int64_t> ptr(n + 1, 0);
-        for (Vertex v : order_) ptr[v + 1] += blocks_[v] > 1;
-        for (Vertex v = 0; v < n; ++v) ptr[v + 1] += ptr[v];
-        std::vector<Vertex> bags(ptr[n]);
-        std::vector<std::int64_t> next(ptr.begin(), ptr.end() - 1);
+        // While the lists are filled, ptr[v + 1] is where the next bag of v goes.
+        std::vector<std::int64_t> ptr(n + 2, 0);
+        for (Vertex v : order_) ptr[v + 2] += blocks_[v] > 1;
+        for (Vertex v = 0; v < n; ++v) ptr[v + 2] += ptr[v + 1];
+        std::vector<Vertex> bags(ptr[n + 1]);
         const auto made = static_cast<Vertex>(kind_.size());
         for (Vertex b = 0; b < made; ++b)
             for (std::int64_t i = ptr_[b]; i < ptr_[b + 1]; ++i)
-                if (blocks_[order_[i]] > 1) bags[next[order_[i]]++] = b;
+                if (blocks_[order_[i]] > 1) bags[ptr[order_[i] + 1]++] = b;
         position_.resize(made);
         for (Vertex v = 0; v < n; ++v) {
             if (blocks_[v] < 2) continue;
@@ -229,15 +229,14 @@ private:
 /// Component by component, each from a bag of its smallest vertex.
 TreeDecomposition BagMaker::arranged() const {
     const std::size_t bags = kind_.size();
-    std::vector<std::int64_t> ptr(bags + 1, 0);
-    for (auto [a, b] : edges_) ++ptr[a + 1], ++ptr[b + 1];
-    for (std::size_t b = 0; b < bags; ++b) ptr[b + 1] += ptr[b];
+    std::vector<std::int64_t> ptr(bags + 2, 0);
+    for (auto [a, b] : edges_) ++ptr[a + 2], ++ptr[b + 2];
+    for (std::size_t b = 0; b < bags; ++b) ptr[b + 2] += ptr[b + 1];
     std::vector<Vertex> neighbours(2 * edges_.size());
-    std::vector<std::int64_t> next(ptr.begin(), ptr.end() - 1);
     for (auto [a, b] : edges_) {
         watch_.check();
-        neighbours[next[a]++] = b;
-        neighbours[next[b]++] = a;
+        neighbours[ptr[a + 1]++] = b;
+        neighbours[ptr[b + 1]++] = a;
     }
     TreeDecomposition td;
     td.bag_ptr.reserve(bags + 1);
