@@ -196,6 +196,17 @@ def test_the_guide_to_molecules_runs_in_order(
                     ]
 
 
+def test_python_of_the_guide_to_scenes_runs_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(python_blocks(ROOT / "docs" / "scenes.md")).splitlines()
+    exec(compile("\n".join(lines), "scenes.md", "exec"), {"__name__": "guide"})
+    promised = [line.partition(")  # ")[2] for line in lines if line.startswith("print(")]
+    assert len(promised) > 15 and capsys.readouterr().out.splitlines() == promised
+    assert {path.name for path in tmp_path.iterdir()} == {"map.json", "labelled.json", "objects.csv"}
+
+
 def python_blocks(page: Path) -> list[str]:
     """The Python of a Markdown page, block by block."""
     fenced = page.read_text().split("```")[1::2]

@@ -327,3 +327,56 @@ def test_a_million_nodes(tmp_path: Path) -> None:
     del text
     scene = read_scene(tmp_path / "large.json")
     assert scene.num_nodes == 10**6 and scene.report.num_dropped == 0
+
+
+HOV_ROOM = {"room_id": "0_1", "name": "kitchen", "floor_id": "0", "objects": [], "vertices": [[0.0, 0.0], [4.0, 3.0]]}
+OTHERS: dict[str, dict[str, Any]] = {
+    "hov": {
+        "rooms/0_1.json": {**HOV_ROOM, "room_height": 2.5, "embeddings": [[1.0, 0.0]]},
+        "objects/0_1_2.json": {"object_id": 2, "room_id": "0_1", "vertices": [[1.0, 2.0, 1.0]], "embedding": [0.5]},
+    },
+    "concept": {
+        "obj_json_a.json": {
+            "object_1": {"id": 0, "object_tag": "sofa", "bbox_extent": [2, 1, 1], "bbox_center": [0, 0, 1]}
+        },
+        "edge_json_a.json": {"edge_1": {"object_1_id": 0, "object_2_id": 1, "relationship": "on"}},
+    },
+    "dssg": {
+        "objects.json": {"scans": [{"scan": "a", "objects": [{"id": "1", "label": "chair", "attributes": {}}]}]},
+        "relationships.json": {"scans": [{"scan": "a", "relationships": [[1, 2, 14, "standing on"]]}]},
+    },
+}
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    kind=st.sampled_from(sorted(OTHERS)),
+    changes=st.lists(st.tuples(st.integers(0, 99), st.integers(0, 10**6), ANYTHING), min_size=1, max_size=3),
+    cut=st.none() | st.floats(0, 1),
+)
+def test_other_formats_with_anything_anywhere(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, changes: list[tuple[int, int, Any]], cut: float | None
+) -> None:
+    folder = tmp_path_factory.mktemp("scene")
+    files: dict[str, Any] = json.loads(json.dumps(OTHERS[kind]))
+    for which, where, value in changes:
+        name = sorted(files)[which % len(files)]
+        places = paths(files[name])
+        path = places[where % len(places)]
+        if not path:
+            files[name] = value
+            continue
+        parent = files[name]
+        for key in path[:-1]:
+            parent = parent[key]
+        parent[path[-1]] = value
+    for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        text = json.dumps(content)
+        (folder / name).write_text(text if cut is None else text[: int(cut * len(text))])
+    try:
+        scene = read_scene(folder, scan="a")
+    except InputError:
+        return
+    assert len(list(scene.nodes)) == scene.num_nodes
+    assert isinstance(repr(scene) + str(scene.report), str)

@@ -46,6 +46,7 @@ def test_a_scene_by_hand() -> None:
         ([SceneNode("a", "room", label=-3)], [], "label of node 'a'"),
         ([SceneNode("a", "room", position=(1, 2))], [], "position of node 'a' as 3 finite numbers"),
         ([SceneNode("a", "room", position=(1, 2, float("inf")))], [], "position of node 'a' as 3 finite numbers"),
+        ([SceneNode("a", "room", size=(1, 2, 1e300))], [], "at most 1e\\+09 metres"),
         ([SceneNode("a", "room", size=(1, 2, -1))], [], "size of node 'a' to be at least 0"),
         ([SceneNode("a", "room", embedding=[float("nan")])], [], "flat vectors of finite numbers"),
         (["a"], [], "nodes as SceneNode; got str"),

@@ -100,6 +100,19 @@ def test_objects_that_are_joined_across_rooms() -> None:
     check(tracker)
 
 
+def test_deleted_nodes_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuraltrees.scenes.tracker.SPARE_SLOTS", 5)
+    tracker = SceneTracker(building("path", rooms=3, objects=3))
+    for i in range(40):
+        tracker.update(
+            [SceneNode(f"new {i}", "object", position=(i % 3, 0, 1), size=(1, 1, 1))], [(f"new {i}", "room 1")]
+        )
+        if i:
+            tracker.update(deleted_nodes=[f"new {i - 1}"])
+        check(tracker)
+    assert tracker.tree.graph.num_nodes == 13 and len(tracker._live.nodes) <= 2 * 13 + 6
+
+
 def test_a_public_map_that_grows(data_root: Any) -> None:
     whole = read_scene(data_root / "dsg" / "spark_dsg" / "apartment_igx_dsg.json")
     tracker = SceneTracker()

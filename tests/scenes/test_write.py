@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuraltrees.errors import InputError, ParseError
-from neuraltrees.scenes import NodeLabel, read_scene, set_labels, write_labels
+from neuraltrees.scenes import NodeLabel, parse_scene, read_scene, set_labels, write_labels
 from tests.scenes.spark_files import A, O, R, flat
+from tests.scenes.test_read import ANYTHING, paths
 
 KEYS = ("name", "semantic_label", "semantic_class_probabilities")
 
@@ -196,3 +197,38 @@ def test_spark_dsg_opens_what_was_written(version: tuple[int, int, int], tmp_pat
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if not line.startswith("[SPARK-DSG]")]
     assert lines == ["12 12", "küche 10 {'bath': 0.25, 'küche': 0.75}", "desk 6"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 10**6), ANYTHING), min_size=1, max_size=3),
+    which=st.sampled_from([O, R, R + 1, A]),
+    indent=st.none() | st.integers(0, 2),
+)
+def test_files_with_anything_anywhere(changes: list[tuple[int, Any]], which: int, indent: int | None) -> None:
+    content: Any = flat((1, 1, 3))
+    for where, value in changes:
+        places = paths(content)
+        path = places[where % len(places)]
+        if not path:
+            content = value
+            continue
+        parent = content
+        for key in path[:-1]:
+            parent = parent[key]
+        parent[path[-1]] = value
+    text = json.dumps(content, indent=indent)
+    try:
+        after = set_labels(text, {which: NodeLabel("label", 7)})
+    except InputError:
+        return
+    found = parse_scene(after)
+    assert found[which].name == "label" and found[which].label == 7
+    assert found.report.dropped == parse_scene(text).report.dropped
+
+
+def test_of_keys_and_ids_that_are_twice_there() -> None:
+    first, second = '{"id": 1, "id": 2, "attributes": {"name": "a", "name": "b"}}', '{"id": 2, "attributes": {}}'
+    text = f'{{"edges": [], "nodes": [{first}, {second}]}}'
+    assert set_labels(text, {2: NodeLabel("c")}) == text.replace('"b"', '"c"')
+    assert parse_scene(set_labels(text, {2: NodeLabel("c")}))[2].name == "c"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from neuraltrees.training.problem import Problem
 
 SMILES_ENDINGS = (".smi", ".smiles", ".ism")
-BLOCK = 1000  # molecules that are computed at once
+BLOCK = 256  # molecules that are computed at once; the predictor keeps the plans of some blocks
 
 
 def describe_molecules(spec: DataSpec, problem: Problem) -> None:

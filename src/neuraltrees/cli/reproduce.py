@@ -54,6 +54,17 @@ def reproduce(
     data_root: DataRoot = None,
     threads: Threads = 1,
     workers: Annotated[int, typer.Option(min=1, help="Number of processes for tuning hyper-parameters.")] = 1,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Run only what has these words in its name, such as a dataset or a network.",
+            show_default=False,
+        ),
+    ] = None,
+    compiled: Annotated[
+        bool, typer.Option("--compile", help="Compile networks by torch.compile, where an experiment can.")
+    ] = False,
     summary: Annotated[
         Path | None,
         typer.Option(
@@ -87,7 +98,7 @@ def reproduce(
         return
     chosen = _chosen(name, EXPERIMENTS)
     check_device(device)
-    scale = Scale(quick, runs, epochs, device, None if data_root is None else str(data_root), workers)
+    scale = Scale(quick, runs, epochs, device, None if data_root is None else str(data_root), workers, only, compiled)
     folder = out / "quick" if quick else out
     make_folder(folder)
     for experiment in chosen:

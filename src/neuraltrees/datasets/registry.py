@@ -62,11 +62,12 @@ def graph_preset(epochs: int, batches: int, pool: str = "sum") -> Preset:
 
 
 def _graph_preset(epochs: int, batches: int, pool: str, model: str, conv: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"hidden": 128, "layers": 4, "dropout": 0.1, "residual": True, "pool": pool}
-    found |= {"optimiser": "adamw", "lr": 0.002, "weight_decay": 1e-5, "warmup": min(5, epochs // 10), "cosine": True}
+    found: dict[str, Any] = {"hidden": 96, "layers": 4, "dropout": 0.1, "residual": True, "pool": pool}
+    found |= {"optimiser": "adamw", "lr": 0.001, "weight_decay": 1e-5, "warmup": min(5, epochs // 10), "cosine": True}
     found |= {"epochs": epochs, "batches": batches, "every_class": False}
-    if conv == "gin":
-        found["divisions"] = 4  # with fixed batches, its batch normalisation overfits to them
+    if model in ("neural-tree", "gnn"):
+        found |= {"schedule": "bags", "parts": "graph+tree" if model == "neural-tree" else "graph", "shuffle": True}
+        found |= {"method": "canonical", "terminal": "bag"}
     return found
 
 

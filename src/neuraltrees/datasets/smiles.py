@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import ModuleType
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
@@ -69,12 +72,12 @@ class MoleculesFromSmiles(InMemoryDataset):  # type: ignore[misc]
         labels = None if y is None else torch.as_tensor(y)
         if labels is not None and (labels.dim() == 0 or len(labels) != len(smiles)):
             raise InputError(f"Expected a row of y for each of {len(smiles)} SMILES; got shape {tuple(labels.shape)}.")
-        read = _Reader()
-        found, kept, skipped = [], [], []
+        read, found = _Reader(), _Arrays()
+        kept, skipped = [], []
         for place, text in enumerate(smiles):
             molecule, why = read(text)
             if why is None:
-                found.append(features_of(molecule))
+                found.add(molecule)
                 kept.append(place)
             else:
                 skipped.append(Unreadable(place, str(text), why))
@@ -82,7 +85,7 @@ class MoleculesFromSmiles(InMemoryDataset):  # type: ignore[misc]
         self.skipped: tuple[Unreadable, ...] = tuple(skipped)
         self.smiles = [smiles[place] for place in kept]
         rows = torch.empty(len(kept), 0) if labels is None else labels[kept].reshape(len(kept), -1)
-        self.packed = _pack(found, rows)
+        self.packed = found.pack(rows)
         values = {"x": self.packed.x, "edge_index": self.packed.edge_index, "edge_attr": self.packed.edge_attr}
         self.slices = {"x": self.packed.node_ptr, "edge_index": self.packed.edge_ptr, "edge_attr": self.packed.edge_ptr}
         if labels is not None:
@@ -145,11 +148,11 @@ class _Reader:
         return problems[0].Message() if problems else "not a valid molecule"
 
 
-def features_of(molecule: Any) -> tuple[list[list[int]], list[tuple[int, int]], list[list[int]]]:
+def features_of(molecule: Any) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
     """Features of the atoms of an RDKit molecule, ends of its bonds and their features; see `MoleculesFromSmiles`."""
     atoms = [_atom(atom) for atom in molecule.GetAtoms()]
     bonds = list(molecule.GetBonds())
-    return atoms, [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds], [_bond(bond) for bond in bonds]
+    return atoms, [[bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()] for bond in bonds], [_bond(bond) for bond in bonds]
 
 
 # The place of every value in its column; what is not listed has the last place, if there is one left.
@@ -181,11 +184,25 @@ def _bond(bond: Any) -> list[int]:
     ]
 
 
-def _pack(found: list[tuple[list[list[int]], list[tuple[int, int]], list[list[int]]]], y: Tensor) -> PackedGraphs:
-    def table(part: int, width: int) -> Tensor:
-        rows = [row for molecule in found for row in molecule[part]]
-        return torch.tensor(rows, dtype=torch.int64).reshape(-1, width)
+class _Arrays:
+    """The features of molecules one after another, in four bytes per number while they are read."""
 
-    nodes, edges = (torch.tensor([len(each[part]) for each in found], dtype=torch.int64) for part in (0, 1))
-    x, ends, attr = table(0, ATOMS.width), table(1, 2), table(2, BONDS.width)
-    return PackedGraphs.of_edges(x, ends.t().contiguous(), y, pointers(nodes), pointers(edges), attr)
+    def __init__(self) -> None:
+        self.parts = (array("i"), array("i"), array("i"))  # atoms, ends of bonds, bonds
+        self.counts = array("q"), array("q")  # atoms and bonds of every molecule
+
+    def add(self, molecule: Any) -> None:
+        found = features_of(molecule)
+        for part, rows in zip(self.parts, found, strict=True):
+            part.extend(chain.from_iterable(rows))
+        for count, rows in zip(self.counts, found[:2], strict=True):
+            count.append(len(rows))
+
+    def pack(self, y: Tensor) -> PackedGraphs:
+        """The graphs, with both directions of every bond and these labels."""
+        x, ends, attr = (
+            torch.from_numpy(np.array(part, dtype=np.int64).reshape(-1, width))
+            for part, width in zip(self.parts, (ATOMS.width, 2, BONDS.width), strict=True)
+        )
+        nodes, edges = (pointers(torch.from_numpy(np.array(count, dtype=np.int64))) for count in self.counts)
+        return PackedGraphs.of_edges(x, ends.t().contiguous(), y, nodes, edges, attr)

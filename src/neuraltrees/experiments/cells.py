@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+import torch
+
 from neuraltrees.experiments.statistics import mean_std
 from neuraltrees.training.config import TrainConfig, preset
 from neuraltrees.training.problem import load_problem
@@ -55,8 +57,10 @@ def run_cells(experiment: str, cells: Sequence[Cell], path: Path, device: str, l
                 problem = load_problem(config)
                 values = train_record(problem.task, config.network, config.training, problem.runs, device)
                 record = store.add(cell.name, values, settings)
-                test = mean_std([run["test"] for run in record["runs"]])
-                log(f"{number}/{len(cells)} {in_words(cell.name)}: {test} % in {record['seconds']:.0f} s")
+                test = torch.tensor([run["test"] for run in record["runs"]])
+                spread = float(test.std()) if len(test) > 1 else 0.0
+                shown = problem.task.objective.metric.show_spread(float(test.mean()), spread)
+                log(f"{number}/{len(cells)} {in_words(cell.name)}: {shown} in {record['seconds']:.0f} s")
     return store.results
 
 
@@ -104,7 +108,7 @@ def trained(results: Results) -> list[Record]:
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:
     """The configuration without the options that do not change the outcome."""
-    settings = config.replace(device="cpu", data_root=None).as_dict()
+    settings = config.replace(device="cpu", data_root=None, compile=False, prefetch=False, columns=None).as_dict()
     if config.max_treewidth is None or config.model == "gnn":
         del settings["sampler"]
     return settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from neuraltrees.experiments.cells import Cell, Log, run_cells
 from neuraltrees.experiments.page import Block
 from neuraltrees.plots.style import house_style
-from neuraltrees.tuning.store import Results
+from neuraltrees.tuning.store import Name, Results, in_words
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Scale:
         device: cpu or cuda.
         data_root: folder of the datasets.
         workers: number of processes for tuning hyper-parameters.
+        only: run only what has this word, or these words, in its name.
+        compile: compile networks by torch.compile, where an experiment can.
     """
 
     quick: bool = False
@@ -31,6 +34,16 @@ class Scale:
     device: str = "cpu"
     data_root: str | None = None
     workers: int = 1
+    only: str | None = None
+    compile: bool = False
+
+    def wants(self, name: Name) -> bool:
+        """Whether something of this name is to be run.
+
+        >>> Scale(only="tree alone").wants({"dataset": "zinc", "network": "tree alone"})
+        True
+        """
+        return self.only is None or re.search(rf"(?<!\w){re.escape(self.only)}(?!\w)", in_words(name)) is not None
 
     def choose(self, runs: tuple[int, int], epochs: tuple[int, int]) -> dict[str, Any]:
         """The options runs, epochs and data_root; `runs` and `epochs` are pairs (full version, quick version)."""
@@ -68,7 +81,8 @@ class Experiment:
         """An experiment that is a list of trainings."""
 
         def measure(scale: Scale, path: Path, log: Log) -> Results:
-            return run_cells(name, cells(scale), path, scale.device, log)
+            wanted = [cell for cell in cells(scale) if scale.wants(cell.name)]
+            return run_cells(name, wanted, path, scale.device, log)
 
         return cls(name, what, measure, draw)
 

@@ -9,6 +9,7 @@ from neuraltrees.experiments import (
     expressivity,
     hyperparameters,
     iterations,
+    molecules,
     posterior_gap,
     structured_citations,
     structured_scenes,
@@ -37,5 +38,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         *posterior_gap.EXPERIMENTS,
         structured_scenes.EXPERIMENT,
         structured_stanford.EXPERIMENT,
+        *molecules.EXPERIMENTS,
     )
 }

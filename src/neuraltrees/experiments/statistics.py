@@ -24,6 +24,13 @@ def mean_std(values: Sequence[float]) -> str:
     return f"{percent(values):.1f}{spread}"
 
 
+def p_value(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """The p-value of a paired t-test; None if there is nothing to test."""
+    each = [a - b for a, b in zip(first, second, strict=True)]
+    same = max(each) - min(each) < 1e-12
+    return None if len(first) < 2 or same else float(ttest_rel(first, second).pvalue)
+
+
 @dataclass(frozen=True)
 class Difference:
     """A mean difference in points, and the p-value of a paired t-test over the runs; None if there is no test.
@@ -38,10 +45,7 @@ class Difference:
 
     @classmethod
     def of(cls, first: Sequence[float], second: Sequence[float]) -> Difference:
-        points = percent(first) - percent(second)
-        each = [a - b for a, b in zip(first, second, strict=True)]
-        same = max(each) - min(each) < 1e-12  # nothing to test
-        return cls(points, None if len(first) < 2 or same else float(ttest_rel(first, second).pvalue))
+        return cls(percent(first) - percent(second), p_value(first, second))
 
     def sign(self, level: float = 0.05) -> int:
         """1 or -1 for a difference that is significant at this level, else 0."""

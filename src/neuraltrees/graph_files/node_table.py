@@ -9,6 +9,7 @@ from neuraltrees.errors import InputError, ParseError
 from neuraltrees.files import PathLike, read_whole
 from neuraltrees.graph_files.read import ending_of
 from neuraltrees.graph_files.rows import read_rows
+from neuraltrees.graph_files.table import table_of
 
 NAMES = ("id", "node", "name", "node_id", "nodeid")
 
@@ -55,31 +56,15 @@ def read_node_table(path: PathLike) -> NodeTable:
 
 
 def _table(content: bytes, ending: str, source: str) -> NodeTable:
-    rows = read_rows(content, ending)
-    if len(rows) < 2:
-        raise ParseError(f"line 1: expected a header and a row per node, got {len(rows)} rows.")
-    header, *nodes = rows
-    twice = next((name for name in header.cells if header.cells.count(name) > 1), None)
-    if twice is not None or not all(header.cells):
-        why = "a column without a name" if twice is None or not twice else f"{twice!r} twice"
-        raise ParseError(f"line {header.line}: expected a header with a name for every column, got {why}.")
-    for row in nodes:
-        if len(row.cells) != len(header.cells):
-            raise ParseError(
-                f"line {row.line}: expected {len(header.cells)} cells as in the header, got {len(row.cells)}."
-            )
-    lower = [name.lower() for name in header.cells]
-    place = next((lower.index(name) for name in NAMES if name in lower), 0)
+    table = table_of(read_rows(content, ending), source, "node")
+    first = next(
+        (name for wanted in NAMES for name in table.columns if name.lower() == wanted), next(iter(table.columns))
+    )
     names: dict[str, int] = {}
-    for row in nodes:
-        name = row.cells[place]
+    for name, line in zip(table.columns[first], table.lines, strict=True):
         if not name or name in names:
             why = f"{name!r} also in line {names[name]}" if name else "an empty cell"
-            raise ParseError(
-                f"line {row.line}: expected a name of its own in column {header.cells[place]!r}, got {why}."
-            )
-        names[name] = row.line
-    columns = {
-        name: [row.cells[column] for row in nodes] for column, name in enumerate(header.cells) if column != place
-    }
-    return NodeTable(source, tuple(names), columns, tuple(names.values()))
+            raise ParseError(f"line {line}: expected a name of its own in column {first!r}, got {why}.")
+        names[name] = line
+    columns = {name: cells for name, cells in table.columns.items() if name != first}
+    return NodeTable(source, tuple(names), columns, table.lines)

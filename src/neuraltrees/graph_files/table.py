@@ -56,10 +56,10 @@ def read_table(path: PathLike) -> Table:
         raise ParseError(f"{path}: {error}") from None
 
 
-def table_of(rows: Sequence[Row], source: str) -> Table:
-    """The table of some rows, the first of which is the header."""
+def table_of(rows: Sequence[Row], source: str, what: str = "molecule") -> Table:
+    """The table of some rows, the first of which is the header; the others are one per node or molecule."""
     if len(rows) < 2:
-        raise ParseError(f"line 1: expected a header and at least one row, got {len(rows)} rows.")
+        raise ParseError(f"line 1: expected a header and a row per {what}, got {len(rows)} rows.")
     header, *body = rows
     twice = next((name for name in header.cells if header.cells.count(name) > 1), None)
     if twice is not None or not all(header.cells):

@@ -58,6 +58,14 @@ class Cut:
     def __getitem__(self, name: str) -> Tensor:
         return self.columns[name]
 
+    def to(self, device: torch.device | str) -> Cut:
+        """The same on a device."""
+        return moved_fields(self, torch.device(device))
+
+    def tensors(self) -> list[Tensor]:
+        """All its tensors, in an order that depends on names alone."""
+        return [each[name] for each in (self.columns, self.graph, self.ptr) for name in sorted(each)]
+
     def weight(self, space: str, dtype: torch.dtype) -> Tensor | None:
         """One for every row that is no padding, zero for padding; None where there is none of it."""
         return (self.graph[space] < self.num_graphs).to(dtype) if self.padded else None
@@ -91,6 +99,10 @@ class Ragged:
     @property
     def num_graphs(self) -> int:
         return len(next(iter(self.ptr.values()))) - 1
+
+    @property
+    def device(self) -> torch.device:
+        return next(iter(self.ptr.values())).device
 
     def to(self, device: torch.device | str) -> Ragged:
         """The same on a device."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from neuraltrees.scenes.pieces import Pieces
 from neuraltrees.scenes.rooms import NOWHERE
-from neuraltrees.scenes.scene import Int64
-from neuraltrees.scenes.tree_part import Bounds, Run, TreePart, join, run_of
+from neuraltrees.scenes.scene import Float64, Int64
+from neuraltrees.scenes.tree_part import Bounds, Float32, Run, TreePart, edge_geometry, join, run_of
 from neuraltrees.scenes.typed_graphs import TypedGraph
 from neuraltrees.scenes.typed_trees import TypedTree, glue
 
@@ -47,13 +47,63 @@ class Piece:
         return int(np.searchsorted(self.members, self.room))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Layout:
-    """All pieces in the order of `take_apart`, and where rooms are that two of them have."""
+    """All pieces in the order of `take_apart`, and the rooms that a piece of the core and one of their own have.
+
+    Args:
+        placed: the pieces.
+        component: the component of each.
+        core, core_place: for every such room the piece of the core, and its place among the members.
+        own, own_place: the same for its own piece.
+        exchanged: the pieces that were put in the place of others since the layout was last used; None if it is new.
+    """
 
     placed: list[Piece]
-    joints: Int64
     component: Int64
+    core: Int64
+    core_place: Int64
+    own: Int64
+    own_place: Int64
+    exchanged: set[int] | None = None
+
+    @cached_property
+    def sizes(self) -> Int64:
+        """Numbers of members and of edges of all pieces. Shapes: :math:`(2, P)`"""
+        counted = [(len(piece.members), len(piece.edges)) for piece in self.placed]
+        return np.array(counted, dtype=np.int64).reshape(-1, 2).T.copy()
+
+    @cached_property
+    def where(self) -> dict[int, int]:
+        return {id(piece): i for i, piece in enumerate(self.placed)}
+
+    def joints(self, start: Int64) -> Int64:
+        """Both places of these rooms among the members of all pieces, which begin at these places."""
+        return np.stack([start[self.core] + self.core_place, start[self.own] + self.own_place], 1)
+
+    def exchange(self, old: Piece, new: Piece) -> None:
+        """Puts a piece in the place of one with the same first member and room."""
+        i = self.where.pop(id(old))
+        self.placed[i] = new
+        self.where[id(new)] = i
+        self.sizes[:, i] = len(new.members), len(new.edges)
+        if self.exchanged is not None:
+            self.exchanged.add(i)
+        joint = int(np.searchsorted(self.own, i))
+        if joint < len(self.own) and self.own[joint] == i:
+            self.own_place[joint] = new.room_place
+
+
+@dataclass(frozen=True, eq=False)
+class _Last:
+    """What was put together the last time."""
+
+    placed: list[Piece]
+    part: TreePart
+    bounds: Bounds
+    members: Int64
+    edges: Int64
+    relation: Int64
 
 
 class Assembly:
@@ -63,7 +113,7 @@ class Assembly:
         self._own: dict[int, list[Piece]] = {}
         self._core: list[Piece] = []
         self._core_of: dict[int, tuple[int, int]] = {}
-        self._last: tuple[list[Piece], TreePart, Bounds] | None = None
+        self._last: _Last | None = None
         self._layout: _Layout | None = None
 
     @property
@@ -77,11 +127,10 @@ class Assembly:
 
     def set_room(self, room: int, pieces: list[Piece]) -> None:
         """Replaces the pieces of a room."""
-        self._layout = None
+        before = self._own.pop(room, [])
         if pieces:
             self._own[room] = pieces
-        else:
-            self._own.pop(room, None)
+        self._keep_layout(before, pieces)
 
     def set_core(self, pieces: list[Piece]) -> None:
         """Replaces the pieces of the core."""
@@ -93,27 +142,73 @@ class Assembly:
             for place, slot in enumerate(piece.members.tolist())
         }
 
-    def edges(self) -> tuple[Int64, Int64]:
-        """Ends, as slots, and relations of all edges, in the order of `tree`."""
-        placed = self._laid_out().placed
-        return np.concatenate([piece.edges for piece in placed]), np.concatenate([piece.relation for piece in placed])
+    def resize_rooms(self, rooms: set[int], rows: Float64) -> None:
+        """Computes anew the geometry of the core's edges where the sizes of some rooms have changed.
 
-    def tree(self, graph: TypedGraph, number: Int64) -> TypedTree:
-        """The tree of the whole graph, whose edges are in the order of `edges`.
+        Args:
+            rooms: the slots of these rooms.
+            rows: position and size in every slot.
+
+        Shapes: rows :math:`(s, 6)`
+        """
+        for number in {self._core_of[room][0] for room in rooms if room in self._core_of}:
+            piece = self._core[number]
+            ends = np.searchsorted(piece.members, piece.edges)
+            inside = rows[piece.members]
+            part = replace(piece.run.part, geometry=edge_geometry(inside[:, :3], inside[:, 3:], ends))
+            self._core[number] = replace(piece, run=replace(piece.run, part=part))
+            self._keep_layout([piece], [self._core[number]])
+
+    def assemble(self) -> tuple[Int64, Int64]:
+        """Puts all pieces together; the ends, as slots, and the relations of all edges, in the order of `tree`."""
+        layout = self._laid_out()
+        placed = layout.placed
+        members, edges = np.concatenate([np.zeros((2, 1), np.int64), layout.sizes.cumsum(1)], 1)
+        runs: list[Run] = []
+        columns: list[tuple[Int64, Int64, Int64]] = []
+        for piece, first, stop in self._spans(layout):
+            if piece is not None:
+                runs.append(piece.run)
+                columns.append((piece.members, piece.edges, piece.relation))
+            elif self._last is not None:
+                last, of = self._last, self._last.bounds
+                runs.append(run_of(last.part, of, first, stop))
+                inside, between = (slice(int(ptr[first]), int(ptr[stop])) for ptr in (of.members, of.edges))
+                columns.append((last.members[inside], last.edges[between], last.relation[between]))
+        part = join(runs)
+        found = (np.concatenate(each) for each in zip(*columns, strict=True))
+        layout.exchanged = set()
+        self._last = _Last(list(placed), part, Bounds.of(part, members, edges), *found)
+        return self._last.edges, self._last.relation
+
+    def tree(self, graph: TypedGraph, number: Int64, x: Float32) -> TypedTree:
+        """The tree of the whole graph, whose edges are those that `assemble` has returned.
 
         Args:
             number: the node of the graph in every slot.
+            x: features of the nodes.
         """
-        layout = self._laid_out()
-        placed = layout.placed
-        members = np.cumsum([0, *(len(piece.members) for piece in placed)])
-        edges = np.cumsum([0, *(len(piece.edges) for piece in placed)])
-        part = join(self._runs(placed))
-        self._last = (placed, part, Bounds.of(part, members, edges))
-        inside = number[np.concatenate([piece.members for piece in placed])]
-        nothing = np.zeros(0, np.int64)
-        pieces = Pieces(inside, members, nothing, edges, nothing.reshape(0, 2), layout.joints, layout.component)
-        return glue(graph, pieces, part)
+        layout, last = self._laid_out(), self._last
+        assert last is not None
+        start, nothing = last.bounds.members, np.zeros(0, np.int64)
+        pieces = Pieces(
+            number[last.members],
+            start,
+            nothing,
+            last.bounds.edges,
+            nothing.reshape(0, 2),
+            layout.joints(start),
+            layout.component,
+        )
+        return glue(graph, pieces, last.part, x)
+
+    def _keep_layout(self, before: list[Piece], after: list[Piece]) -> None:
+        """Keeps the order of pieces if those that come have the first members of those that go."""
+        if self._layout is None or [piece.first for piece in before] != [piece.first for piece in after]:
+            self._layout = None
+            return
+        for old, new in zip(before, after, strict=True):
+            self._layout.exchange(old, new)
 
     def _laid_out(self) -> _Layout:
         if self._layout is None:
@@ -132,29 +227,36 @@ class Assembly:
         np.minimum.at(lowest, home[glued, 0], first[count + glued])
         lowest[count + glued] = lowest[home[glued, 0]]
         order = np.lexsort((first, np.arange(len(first)) >= count, lowest))
-        sizes = np.array([len(piece.members) for piece in everything], dtype=np.int64)[order]
-        start = np.empty(len(order), np.int64)
-        start[order] = sizes.cumsum() - sizes
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
         places = np.array([piece.room_place for piece in own], dtype=np.int64)
-        joints = np.stack([start[home[glued, 0]] + home[glued, 1], start[count + glued] + places[glued]], 1)
-        component = np.concatenate([np.zeros(1, np.int64), (np.diff(lowest[order]) != 0).cumsum()])
-        return _Layout([everything[i] for i in order.tolist()], joints[np.argsort(joints[:, 1])], component)
+        glued = glued[np.argsort(place[count + glued])]
+        return _Layout(
+            [everything[i] for i in order.tolist()],
+            np.concatenate([np.zeros(1, np.int64), (np.diff(lowest[order]) != 0).cumsum()]),
+            place[home[glued, 0]],
+            home[glued, 1],
+            place[count + glued],
+            places[glued],
+        )
 
-    def _runs(self, placed: Sequence[Piece]) -> list[Run]:
-        """The trees of pieces, long runs of pieces that were together the last time as one."""
-        if self._last is None:
-            return [piece.run for piece in placed]
-        before, part, bounds = self._last
-        place = {id(piece): i for i, piece in enumerate(before)}
+    def _spans(self, layout: _Layout) -> Iterator[tuple[Piece | None, int, int]]:
+        """The pieces one after another; of those that were together the last time, where they were then."""
+        placed = layout.placed
+        if layout.exchanged is not None:  # the order is that of the last time
+            start = 0
+            for i in (*sorted(layout.exchanged), len(placed)):
+                if start < i:
+                    yield None, start, i
+                if i < len(placed):
+                    yield placed[i], 0, 0
+                start = i + 1
+            return
+        place = {} if self._last is None else {id(piece): i for i, piece in enumerate(self._last.placed)}
         where = [place.get(id(piece), -2) for piece in placed]
-        found: list[Run] = []
         start = 0
         for i in range(1, len(where) + 1):
             if i < len(where) and where[i] == where[i - 1] + 1 and where[i - 1] >= 0:
                 continue
-            if where[start] < 0:
-                found.append(placed[start].run)
-            else:
-                found.append(run_of(part, bounds, where[start], where[i - 1] + 1))
+            yield (placed[start], 0, 0) if where[start] < 0 else (None, where[start], where[i - 1] + 1)
             start = i
-        return found

@@ -20,7 +20,7 @@ def is_dssg(content: Any) -> bool:
 
 def scans_of(content: Any) -> dict[str, dict[str, Any]]:
     """The record of every scan by its name; the first of several of one name."""
-    scans = content["scans"] if type(content) is dict else None
+    scans = content.get("scans") if type(content) is dict else None
     if type(scans) is not list:
         raise ParseError(f"Expected scans of a 3DSSG file as a list; got {type(scans).__name__}.")
     found: dict[str, dict[str, Any]] = {}

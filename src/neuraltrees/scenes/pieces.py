@@ -46,6 +46,13 @@ class Pieces:
     component: Int64
 
 
+def one_piece(graph: TypedGraph) -> Pieces:
+    """The pieces of a graph that is a room with objects that are all joined to it."""
+    n, m = graph.num_nodes, graph.num_edges
+    ptr, edge_ptr, first = np.array([0, n]), np.array([0, m]), np.zeros(1, np.int64)
+    return Pieces(np.arange(n), ptr, np.arange(m), edge_ptr, graph.edges, np.zeros((0, 2), np.int64), first)
+
+
 def take_apart(graph: TypedGraph) -> Pieces:
     """The pieces of a graph."""
     n = graph.num_nodes
@@ -65,7 +72,7 @@ def take_apart(graph: TypedGraph) -> Pieces:
     least, most = np.full(n, n), np.full(n, NONE)
     np.minimum.at(least, cluster[other_end], room_end)
     np.maximum.at(most, cluster[other_end], room_end)
-    # Every piece has a key: the room of a room's piece, n + cluster for a piece without a room, 2 n + x in the core.
+    # Every piece has a key: its room; n + cluster for one without a room; 2 n + component for those of the core.
     of_cluster = np.where(least == most, least, np.where(most == NONE, n + np.arange(n), NONE))
     key = of_cluster[cluster]
     key[rooms] = NONE

@@ -47,10 +47,7 @@ def parse_scene(text: str | bytes) -> Scene:
         text = text.decode() if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:
         raise ParseError(f"Expected text in UTF-8; got another byte at place {error.start}.") from None
-    content = parse(text, "scene")
-    if not is_spark(content):
-        raise ParseError("Expected Spark-DSG JSON, an object with nodes and edges; got something else.")
-    return scene_of_spark(content)
+    return scene_of_spark(parse(text, "scene"))
 
 
 def _scene_of(content: object, path: Path, scan: str | None) -> Scene:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from neuraltrees.errors import InputError
 from neuraltrees.scenes.report import SceneReport
+from neuraltrees.scenes.values import FARTHEST
 
 if TYPE_CHECKING:
     from torch_geometric.data import HeteroData
@@ -250,8 +251,11 @@ def check_node(node: SceneNode) -> None:
         if value is None:
             continue
         numbers = _numbers(value)
-        if numbers is None or numbers.shape != (3,) or not np.isfinite(numbers).all():
-            raise InputError(f"Expected the {what} of node {node.id!r} as 3 finite numbers, or None; got {value!r}.")
+        if numbers is None or numbers.shape != (3,) or not (np.abs(numbers) <= FARTHEST).all():
+            raise InputError(
+                f"Expected the {what} of node {node.id!r} as 3 finite numbers of at most {FARTHEST:g} metres, or None; "
+                f"got {value!r}."
+            )
         if what == "size" and (numbers < 0).any():
             raise InputError(f"Expected the size of node {node.id!r} to be at least 0; got {value!r}.")
     if node.embedding is not None:

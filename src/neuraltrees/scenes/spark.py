@@ -36,12 +36,20 @@ def is_spark(content: Any) -> bool:
     return type(content) is dict and "nodes" in content and ("edges" in content or HEADER in content)
 
 
-def scene_of_spark(content: dict[str, Any]) -> Scene:
-    """The scene of a parsed file; what is malformed is counted in its report."""
+def nodes_and_edges(content: Any) -> tuple[list[Any], list[Any]]:
+    """Those of a parsed file, as they are; `ParseError` if it is no Spark-DSG file."""
+    if not is_spark(content):
+        raise ParseError("Expected Spark-DSG JSON, an object with nodes and edges; got something else.")
     nodes, edges = content["nodes"], content.get("edges", [])
     for name, value in (("nodes", nodes), ("edges", edges)):
         if type(value) is not list:
             raise ParseError(f"Expected {name} of a Spark-DSG file as a list; got {type(value).__name__}.")
+    return nodes, edges
+
+
+def scene_of_spark(content: dict[str, Any]) -> Scene:
+    """The scene of a parsed file; what is malformed is counted in its report."""
+    nodes, edges = nodes_and_edges(content)
     builder = SceneBuilder()
     version = _version(content, builder)
     layers = _layer_names(content)

@@ -12,28 +12,32 @@ from neuraltrees.checks import check_seed
 from neuraltrees.errors import InputError
 from neuraltrees.scenes.assembly import Assembly, Piece
 from neuraltrees.scenes.live_scene import LiveScene, edge_of, sub_scene
-from neuraltrees.scenes.pieces import take_apart
+from neuraltrees.scenes.pieces import Pieces, one_piece, take_apart
 from neuraltrees.scenes.rooms import NOWHERE
 from neuraltrees.scenes.scene import NO_LABEL, Int64, NodeId, Scene, SceneEdge, SceneNode
 from neuraltrees.scenes.spec import OBJECT, ROOM, TypedGraphSpec
-from neuraltrees.scenes.tree_part import MOST_NODES, Bounds, build_part, run_of
+from neuraltrees.scenes.tree_part import MOST_NODES, Bounds, build_part, node_features, run_of
 from neuraltrees.scenes.typed_graphs import RELATIONS, TypedGraph, graph_in_rooms, relation_codes, typed_graph
 from neuraltrees.scenes.typed_trees import TypedTree, typed_tree
+
+SPARE_SLOTS = 1000  # slots of deleted nodes that may stay in any case
 
 
 @dataclass(eq=False)
 class _Columns:
-    """Nodes of the typed graph by slot: place of the type or -1, label, position and size."""
+    """Nodes of the typed graph by slot: place of the type or -1, label, position and size, and features."""
 
     kind: Int64
     label: Int64
     rows: npt.NDArray[np.float64]
+    x: npt.NDArray[np.float32]
 
     def grow(self, count: int) -> None:
         more = 2 * count - len(self.kind)
         self.kind = np.concatenate([self.kind, np.full(more, -1)])
         self.label = np.concatenate([self.label, np.full(more, NO_LABEL)])
         self.rows = np.concatenate([self.rows, np.full((more, 6), np.nan)])
+        self.x = np.concatenate([self.x, np.zeros((more, 4), np.float32)])
 
 
 class SceneTracker:
@@ -62,7 +66,9 @@ class SceneTracker:
         self.spec = TypedGraphSpec() if spec is None else spec
         self.seed = check_seed(seed)
         self._live = LiveScene()
-        self._columns = _Columns(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 6)))
+        self._columns = _Columns(
+            np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 6)), np.zeros((0, 4), np.float32)
+        )
         self._ids: tuple[NodeId, ...] | None = None
         self._relation_number = {name: i for i, name in enumerate(RELATIONS)}
         self._assembly = Assembly()
@@ -117,19 +123,31 @@ class SceneTracker:
         not change them in place.
         """
         if self._tree is None:
+            if len(self._live.nodes) > 2 * len(self._live.slot) + SPARE_SLOTS:
+                self._start_again()
             self._refresh()
-            apart = not self._irregular and set(self.spec.types) == {OBJECT, ROOM}
-            if apart and not self._assembly.is_empty:
-                number = self._numbers()
-                self._tree = self._assembly.tree(self._graph(number), number)
-            else:
+            if self._irregular or self._assembly.is_empty:
+                self.rebuilt = tuple(
+                    None if room == NOWHERE else self._live.nodes[room].id for room in self._live.objects
+                )
                 self._tree = typed_tree(typed_graph(self.scene, self.spec), seed=self.seed)
+            else:
+                number = self._numbers()
+                graph = self._graph(number)
+                self._tree = self._assembly.tree(graph, number, self._columns.x[self._columns.kind >= 0])
         return self._tree
+
+    def _start_again(self) -> None:
+        """Forgets nodes that were deleted."""
+        self.__dict__ = SceneTracker(self.scene, self.spec, seed=self.seed).__dict__
 
     def _refresh(self) -> None:
         """Builds the pieces of all rooms that changes concern, and of the core if it changed."""
         live = self._live
         live.settle()
+        if set(self.spec.types) != {OBJECT, ROOM}:
+            live.changed.clear()
+            return
         self._note_nodes()
         rooms = sorted(live.changed)
         self.rebuilt = tuple(None if room == NOWHERE else live.nodes[room].id for room in rooms)
@@ -180,15 +198,21 @@ class SceneTracker:
         graph = graph_in_rooms(sub_scene(live, place, between_rooms=False), room, self.spec)
         kept = np.array([live.slot[name] for name in graph.ids], dtype=np.int64)
         before, rows[kept] = rows[kept], np.concatenate([graph.positions, graph.sizes], 1)
+        self._columns.x[kept] = node_features(graph.sizes)
         is_room = np.array([live.role(slot) == ROOM for slot in kept.tolist()], dtype=bool)
-        if not np.array_equal(before[is_room], rows[kept[is_room]], equal_nan=True):
-            live.rooms_changed = True
+        changed = (before[is_room] != rows[kept[is_room]]) & ~(np.isnan(before) & np.isnan(rows[kept]))[is_room]
+        live.rooms_changed |= bool(changed[:, :3].any())
+        resized = set(kept[is_room][changed.any(1)].tolist())
         found: dict[int, list[Piece]] = {each: [] for each in rooms}
-        for piece in self._built(graph, kept):
+        alone = len(rooms) == 1 and rooms[0] not in self._irregular and bool(live.objects.get(rooms[0]))
+        pieces = one_piece(graph) if alone and rooms[0] != NOWHERE else take_apart(graph)
+        for piece in self._built(graph, pieces, kept):
             if not piece.in_core:  # a room without objects is the core's
                 found[piece.room].append(piece)
-        for each, pieces in found.items():
-            self._assembly.set_room(each, pieces)
+        for each, of_room in found.items():
+            self._assembly.set_room(each, of_room)
+        if resized and not live.rooms_changed:
+            self._assembly.resize_rooms(resized, rows)
 
     def _build_core(self) -> None:
         live = self._live
@@ -196,16 +220,16 @@ class SceneTracker:
         scene = sub_scene(live, {slot: i for i, slot in enumerate(slots.tolist())}, between_rooms=True)
         rows = self._columns.rows[slots]
         graph = graph_in_rooms(scene, np.full(len(slots), NOWHERE), self.spec)
-        pieces = self._built(replace(graph, positions=rows[:, :3], sizes=rows[:, 3:]), slots)
+        graph = replace(graph, positions=rows[:, :3], sizes=rows[:, 3:])
+        pieces = self._built(graph, take_apart(graph), slots)
         taken = self._assembly.rooms
         self._assembly.set_core(
             [piece for piece in pieces if len(piece.members) > 1 or int(piece.members[0]) not in taken]
         )
 
-    def _built(self, graph: TypedGraph, slots: Int64) -> list[Piece]:
-        """The pieces of a part of the graph, whose nodes have these slots."""
+    def _built(self, graph: TypedGraph, pieces: Pieces, slots: Int64) -> list[Piece]:
+        """The pieces of a part of the graph, whose nodes have these slots, with their trees."""
         live = self._live
-        pieces = take_apart(graph)
         inside = pieces.members
         part = build_part(
             graph.node_type[inside],
@@ -244,7 +268,7 @@ class SceneTracker:
         relations, _ = relation_codes(tuple(live.relations))
         place = {name: i for i, name in enumerate(relations)}
         code = np.array([place.get(name, -1) for name in self._relation_number], dtype=np.int64)
-        edges, relation = self._assembly.edges()
+        edges, relation = self._assembly.assemble()
         embeddings = {
             live.nodes[slot].id: np.asarray(live.nodes[slot].embedding, dtype=np.float32)
             for slot in live.embedded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -22,19 +23,19 @@ Float32 = npt.NDArray[np.float32]
 class TreePart:
     """The trees of pieces, one after another, as columns; tree nodes, members and edges are numbered from 0.
 
-    Shapes: over tree nodes :math:`(N)`: parent, level, kappa, kind, bag_size, and centre :math:`(N, 3)`; over members
-    :math:`(U)`: first_root; over edges of the graph :math:`(m)`: home, geometry :math:`(m, 13)`
+    Shapes: over tree nodes :math:`(N)`: parent, level, kappa, kind, bag_size; over members :math:`(U)`: first_root, and
+    anchor :math:`(U, 3)`; over edges of the graph :math:`(m)`: home, geometry :math:`(m, 13)`
 
     Args:
         parent, level, kappa: as in `HTree`, kappa as a member.
         bag_size, bag_nodes: the members in the bag of every tree node.
         kind: type of a leaf, set of types of a bag; see `TypedTree`.
-        centre: mean of the known positions of a bag's members, NaN if none is known.
         roots: the directed edges between roots, :math:`(2, R)`.
         child: the nodes that have a parent.
         root_relation, up_relation, down_relation: of the edges between roots and of those of `child`.
         root_offset, up_offset: centre of the source less centre of the target.
         first_root: the first root whose bag has a member.
+        anchor: the centre of that root: the mean of its members' known positions, NaN if none is known.
         home: the first lowest bag that has both ends of an edge.
         geometry: of an edge; see `TypedTree`.
         sizes: how many tree nodes every piece has.
@@ -46,7 +47,6 @@ class TreePart:
     bag_size: Int64
     bag_nodes: Int64
     kind: Int64
-    centre: Float64
     roots: Int64
     child: Int64
     root_relation: Int64
@@ -55,6 +55,7 @@ class TreePart:
     root_offset: Float32
     up_offset: Float32
     first_root: Int64
+    anchor: Float64
     home: Int64
     geometry: Float32
     sizes: Int64
@@ -73,11 +74,11 @@ _COUNTS = {
 
 
 _BOUNDS = {
-    **dict.fromkeys(("parent", "level", "kappa", "bag_size", "kind", "centre"), "tree"),
+    **dict.fromkeys(("parent", "level", "kappa", "bag_size", "kind"), "tree"),
     "bag_nodes": "bags",
     **dict.fromkeys(("roots", "root_relation", "root_offset"), "roots"),
     **dict.fromkeys(("child", "up_relation", "down_relation", "up_offset"), "children"),
-    "first_root": "members",
+    **dict.fromkeys(("first_root", "anchor"), "members"),
     **dict.fromkeys(("home", "geometry"), "edges"),
 }
 _NAMES = [field.name for field in fields(TreePart)]
@@ -115,7 +116,6 @@ def build_part(
         bag_size,
         bag_nodes,
         kind,
-        centre,
         roots,
         child,
         relation_code(kind[roots[0]], ROOT, kind[roots[1]], num_types),
@@ -124,6 +124,7 @@ def build_part(
         _difference(centre[roots[0]], centre[roots[1]]),
         _difference(centre[child], centre[above]),
         first_root,
+        centre[first_root],
         _homes(parent, kappa, ends, count),
         edge_geometry(position, size, ends),
         np.bincount(tree.component.numpy()),
@@ -134,6 +135,14 @@ def relation_code(source: Int64, direction: int, target: Int64, num_types: int) 
     """The number of a relation (source kind, direction, target kind)."""
     kinds = num_types + (1 << num_types)
     return (source * 3 + direction) * kinds + target
+
+
+def node_features(size: Float64) -> Float32:
+    """Logarithms of sizes, and whether they are known. Shapes: :math:`(n, 3)` → :math:`(n, 4)`"""
+    found = np.empty((len(size), 4))
+    found[:, :3] = np.log(np.maximum(size, SMALLEST))
+    found[:, 3] = ~np.isnan(size[:, 0])
+    return np.nan_to_num(found).astype(np.float32)
 
 
 def edge_geometry(position: Float64, size: Float64, ends: Int64) -> Float32:
@@ -162,23 +171,28 @@ class Run:
 def join(runs: Sequence[Run]) -> TreePart:
     """Runs one after another, at least one, with numbers from 0."""
     columns = {}
-    starts = {
-        "tree nodes": _starts([len(run.part.parent) for run in runs]) - [run.tree_base for run in runs],
-        "members": _starts([len(run.part.first_root) for run in runs]) - [run.member_base for run in runs],
+    lengths = {"tree nodes": [len(run.part.parent) for run in runs], "members": [len(run.part.anchor) for run in runs]}
+    bases = {"tree nodes": [run.tree_base for run in runs], "members": [run.member_base for run in runs]}
+    shifts = {
+        what: [start - base for start, base in zip(accumulate([0, *counts]), bases[what], strict=False)]
+        for what, counts in lengths.items()
     }
     for name in _NAMES:
         given = [getattr(run.part, name) for run in runs]
         column = np.concatenate(given, axis=1 if name == "roots" else 0)
-        counted = _COUNTS.get(name)
-        if counted is not None:
-            by = np.repeat(starts[counted], [each.shape[-1] for each in given])
-            column += by * (column >= 0) if name in ("parent", "kappa") else by
+        if name in _COUNTS:
+            stop = 0
+            for each, by in zip(given, shifts[_COUNTS[name]], strict=True):
+                start, stop = stop, stop + each.shape[-1]
+                if by:
+                    column[..., start:stop] += by
+            if name in ("parent", "kappa"):  # those without one keep -1
+                stop = 0
+                for each in given:
+                    start, stop = stop, stop + len(each)
+                    np.copyto(column[start:stop], -1, where=each < 0)
         columns[name] = column
     return TreePart(**columns)
-
-
-def _starts(lengths: list[int]) -> Int64:
-    return np.cumsum([0, *lengths[:-1]])
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,15 @@ from neuraltrees.errors import InputError, TreeTooLargeError
 from neuraltrees.htree import HTree
 from neuraltrees.scenes.pieces import Pieces, take_apart
 from neuraltrees.scenes.scene import Scene
-from neuraltrees.scenes.tree_part import MOST_NODES, ROOT, SMALLEST, TreePart, build_part, relation_code
+from neuraltrees.scenes.tree_part import (
+    MOST_NODES,
+    ROOT,
+    Float32,
+    TreePart,
+    build_part,
+    node_features,
+    relation_code,
+)
 from neuraltrees.scenes.typed_graphs import TypedGraph, typed_graph
 
 DIRECTIONS = ("root", "up", "down")
@@ -137,37 +145,32 @@ def typed_tree(graph: TypedGraph | Scene, *, seed: int = 0, max_nodes: int = MOS
     except TreeTooLargeError as error:
         raise error.advising("Join fewer objects: TypedGraphSpec(near_factor=1.0).") from None
     ordered = replace(graph, edges=graph.edges[pieces.edge_order], edge_relation=graph.edge_relation[pieces.edge_order])
-    return glue(ordered, pieces, part)
+    return glue(ordered, pieces, part, node_features(graph.sizes))
 
 
-def glue(graph: TypedGraph, pieces: Pieces, part: TreePart) -> TypedTree:
+def glue(graph: TypedGraph, pieces: Pieces, part: TreePart, x: Float32) -> TypedTree:
     """The tree of the whole graph from those of its pieces, joined at the rooms that two of them have."""
-    left, right = (part.first_root[place] for place in pieces.joints.T)
-    joints = np.stack([np.concatenate([left, right]), np.concatenate([right, left])])
-    joint_offset = np.nan_to_num(part.centre[joints[0]] - part.centre[joints[1]]).astype(np.float32)
+    places = np.concatenate([pieces.joints, pieces.joints[:, ::-1]]).T
+    joints = part.first_root[places]
+    joint_offset = np.nan_to_num(part.anchor[places[0]] - part.anchor[places[1]]).astype(np.float32)
     joint_relation = relation_code(part.kind[joints[0]], ROOT, part.kind[joints[1]], len(graph.types))
-    up = np.stack([part.child, part.parent[part.child]])
-    edge_index = np.concatenate([part.roots, joints, up, up[::-1]], axis=1)
-    edge_type = np.repeat([0, 1, 2], [part.roots.shape[1] + joints.shape[1], up.shape[1], up.shape[1]])
-    owner = np.repeat(pieces.component, part.sizes)
-    htree = HTree(
-        *map(
-            torch.from_numpy,
-            (
-                part.parent,
-                part.level,
-                np.where(part.kappa < 0, -1, pieces.members[part.kappa]),
-                edge_index,
-                edge_type,
-                np.concatenate([np.zeros(1, np.int64), part.bag_size.cumsum()]),
-                pieces.members[part.bag_nodes],
-                owner,
-            ),
-        )
-    )
+    roots, ends = part.roots.shape[1], part.roots.shape[1] + joints.shape[1]
+    children, above = len(part.child), part.parent[part.child]
+    edge_index = np.empty((2, ends + 2 * children), np.int64)
+    edge_index[:, :roots], edge_index[:, roots:ends] = part.roots, joints
+    edge_index[0, ends : ends + children] = edge_index[1, ends + children :] = part.child
+    edge_index[1, ends : ends + children] = edge_index[0, ends + children :] = above
+    edge_type = np.repeat(np.arange(3), [ends, children, children])
+    offset = np.empty((ends + 2 * children, 3), np.float32)
+    offset[:roots], offset[roots:ends], offset[ends : ends + children] = part.root_offset, joint_offset, part.up_offset
+    np.negative(part.up_offset, out=offset[ends + children :])
     relation = np.concatenate([part.root_relation, joint_relation, part.up_relation, part.down_relation])
-    offset = np.concatenate([part.root_offset, joint_offset, part.up_offset, -part.up_offset])
-    known = ~np.isnan(graph.sizes[:, :1])
-    x = np.nan_to_num(np.concatenate([np.log(np.maximum(graph.sizes, SMALLEST)), known], 1)).astype(np.float32)
+    kappa = pieces.members[part.kappa] if len(part.kappa) else part.kappa
+    np.copyto(kappa, -1, where=part.kappa < 0)
+    bag_ptr = np.zeros(len(part.bag_size) + 1, np.int64)
+    np.cumsum(part.bag_size, out=bag_ptr[1:])
+    owner = np.repeat(pieces.component, part.sizes)
+    arrays = (part.parent, part.level, kappa, edge_index, edge_type, bag_ptr, pieces.members[part.bag_nodes], owner)
+    htree = HTree(*map(torch.from_numpy, arrays))
     columns = (part.kind, relation, offset, part.home, part.geometry, x)
     return TypedTree(graph, htree, *map(torch.from_numpy, columns))

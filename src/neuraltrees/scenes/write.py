@@ -12,7 +12,7 @@ from neuraltrees.files import PathLike, write_whole
 from neuraltrees.scenes.json_files import parse, read_text
 from neuraltrees.scenes.scene import NodeId
 from neuraltrees.scenes.spans import Member, elements, members, object_end, to_json
-from neuraltrees.scenes.spark import MOST_ID, is_spark
+from neuraltrees.scenes.spark import MOST_ID, nodes_and_edges
 
 MOST_LABEL = 2**32 - 1
 
@@ -88,8 +88,7 @@ def set_labels(text: str, labels: Mapping[NodeId, NodeLabel]) -> str:
     for name, label in labels.items():
         if not isinstance(label, NodeLabel):
             raise InputError(f"Expected labels as NodeLabel; got {type(label).__name__} for node {name!r}.")
-    if not is_spark(parse(text, "scene")):
-        raise ParseError("Expected Spark-DSG JSON, an object with nodes and edges; got something else.")
+    nodes_and_edges(parse(text, "scene"))
     pieces: list[str] = []
     done = 0
     for start, stop, value in sorted(_edits(text, labels)):
@@ -103,8 +102,6 @@ def _edits(text: str, labels: Mapping[NodeId, NodeLabel]) -> list[tuple[int, int
     left = dict(labels)
     found: list[tuple[int, int, str]] = []
     top = _last(members(text, len(text) - len(text.removeprefix("\ufeff").lstrip())))
-    if text[top["nodes"].start] != "[":
-        raise ParseError("Expected nodes of a Spark-DSG file as a list.")
     for start in elements(text, top["nodes"].start):
         if not left:
             break

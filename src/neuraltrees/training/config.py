@@ -59,7 +59,11 @@ def load_config(path: PathLike | None = None, overrides: Mapping[str, object] | 
             raise InputError(f"{path}: {error}") from None
     given |= {name: value for name, value in (overrides or {}).items() if value is not None}
     plain = _checked(given)
-    return _checked(dict(entry_of(plain).preset(plain.model, plain.conv)) | given)
+    defaults = dict(entry_of(plain).preset(plain.model, plain.conv))
+    if "conv" in given and "schedule" not in given and defaults.get("schedule") == "bags":
+        # A convolution that somebody asks for is used, in the rounds of the model.
+        defaults = {name: value for name, value in defaults.items() if name not in ("schedule", "parts", "shuffle")}
+    return _checked(defaults | given)
 
 
 def _checked(given: Mapping[str, object]) -> TrainConfig:

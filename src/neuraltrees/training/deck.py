@@ -13,9 +13,11 @@ from neuraltrees.data.graph_checks import type_of
 from neuraltrees.data.task import Task
 from neuraltrees.data.trees import TreeSettings, joined_graphs
 from neuraltrees.errors import InputError
+from neuraltrees.files import PathLike
 from neuraltrees.nn.network import Network
-from neuraltrees.nn.ragged import Column
+from neuraltrees.nn.ragged import Column, Cut, Ragged
 from neuraltrees.training.batches import GraphBatch, Known, edge_columns, feature_columns, make_batches
+from neuraltrees.training.columns import open_columns, write_columns
 
 
 class Deck:
@@ -23,10 +25,12 @@ class Deck:
 
     Args:
         task: the graphs; trees are built for all of them at once, if the network needs them.
-        network: what they are planned for; the columns are on its device.
+        network: what they are planned for.
+        folder: where the columns are kept; those of an earlier training are read from there. None for in memory alone.
+        on_device: whether the columns are on the network's device; else batches are made in main memory.
     """
 
-    def __init__(self, task: Task, network: Network) -> None:
+    def __init__(self, task: Task, network: Network, folder: PathLike | None = None, on_device: bool = True) -> None:
         if not network.schedule.cuttable or network.reads_labels:
             raise InputError(
                 "Expected a network whose batches can be drawn anew, to shuffle; got "
@@ -40,13 +44,13 @@ class Deck:
         self.y = torch.cat([y, y[:1]])  # of what stands in place of an item; it weighs nothing
         sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
         self.graph_of_item = torch.arange(len(sizes)).repeat_interleave(sizes) if self.by_node else None
-        trees = TreeSettings.of(task) if network.needs_tree else None
-        ragged = network.schedule.columns(joined_graphs(task.graphs, trees))
-        ragged = ragged.with_columns(_features(task.graphs, task.types, network, like.dtype))
-        # A last graph without rows fills up batches.
         self.blank = len(sizes)
+        ragged = _columns(task, network, like.dtype) if folder is None else _kept(folder, task, network, like.dtype)
+        # A last graph without rows fills up batches.
         ends = {space: torch.cat([each, each[-1:]]) for space, each in ragged.ptr.items()}
-        self.ragged = replace(ragged, ptr=ends).to(self.device)
+        self.ragged = replace(ragged, ptr=ends)
+        if on_device:
+            self.ragged = self.ragged.to(self.device)
 
     def graphs_with(self, items: Tensor) -> Tensor:
         """The graphs of some items. Shapes: items :math:`(items)`, a mask"""
@@ -60,8 +64,11 @@ class Deck:
 
         Shapes: graphs :math:`(B)`
         """
-        graphs = graphs.to(self.device)
-        cut = self.ragged.cut(graphs, room)
+        cut = self.ragged.cut(graphs.to(self.ragged.device), room)
+        return self.batch_of(cut.to(self.device), graphs.to(self.device))
+
+    def batch_of(self, cut: Cut, graphs: Tensor) -> GraphBatch:
+        """The batch of columns that were cut out for some graphs. Shapes: graphs :math:`(B)`"""
         items = graphs
         if self.by_node:
             items = torch.where(cut.graph["nodes"] < len(graphs), cut["item"], self.num_items)
@@ -80,6 +87,24 @@ def planned_batches(
         return make_batches(task, network, divided, known, learn)
     deck = Deck(task, network)
     return [deck.batch(torch.tensor(list(graphs))) for graphs in divided]
+
+
+def _columns(task: Task, network: Network, dtype: torch.dtype) -> Ragged:
+    trees = TreeSettings.of(task) if network.needs_tree else None
+    ragged = network.schedule.columns(joined_graphs(task.graphs, trees))
+    return ragged.with_columns(_features(task.graphs, task.types, network, dtype))
+
+
+def _kept(folder: PathLike, task: Task, network: Network, dtype: torch.dtype) -> Ragged:
+    """The columns that a folder holds, made and written if there are none."""
+    kind = f"{type(network.schedule).__name__} {network.needs_tree} {network.reads_edges} {dtype}"
+    subject = f"{task.fingerprint()} {kind}"
+    found = open_columns(folder, subject)
+    if found is None:
+        write_columns(folder, _columns(task, network, dtype), subject)
+        found = open_columns(folder, subject)
+    assert found is not None
+    return found
 
 
 def _features(graphs: Sequence[Data], types: Sequence[str], network: Network, dtype: torch.dtype) -> dict[str, Column]:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from neuraltrees.data.task import Task
 from neuraltrees.nn.network import Network
+from neuraltrees.nn.ragged import Cut
 from neuraltrees.training.batches import GraphBatch, Known, divide
 from neuraltrees.training.deck import Deck, planned_batches
 from neuraltrees.training.executors import Executor
 from neuraltrees.training.spec import TrainingSpec
 
+A = TypeVar("A")
+B = TypeVar("B")
 ROUNDS_OF_DRAWS = 32  # epochs whose draws say how much room a batch needs
 DRAWS = 1000  # seeds per epoch
 
@@ -144,10 +150,13 @@ class Drawn(Source):
 
     def steps(self, done: int) -> Iterator[Step]:
         for graphs in self._drawn(done):
-            mine = self.executor.share(graphs.tolist())
-            self.chosen.fill_(self.deck.blank)
-            self.chosen[: len(mine)].copy_(torch.tensor(mine))
+            self.chosen.copy_(self._shared(graphs))
             yield Step("step", self._batch, mixed=self.mixed)
+
+    def _shared(self, graphs: Tensor) -> Tensor:
+        """Those of the graphs of a batch that this process computes, and blanks."""
+        mine = self.executor.share(graphs.tolist())
+        return torch.tensor([*mine, *[self.deck.blank] * (self.slots - len(mine))])
 
     def _batch(self) -> GraphBatch:
         return self.deck.batch(self.chosen, self.room)
@@ -177,6 +186,56 @@ class Drawn(Source):
         """More rows than any batch of some epochs has."""
         most = torch.stack([self._totals(self._draw(epoch)).amax(1) for epoch in range(ROUNDS_OF_DRAWS)]).amax(0)
         return dict(zip(self.deck.ragged.ptr, ((most + 8) // 8 * 8).tolist(), strict=True))
+
+
+class Prefetched(Drawn):
+    """The same with the graphs in main memory or on disk: a thread makes the batches that come next meanwhile.
+
+    Each is copied to tensors on the device that stay where they are, so that one captured step serves all.
+    """
+
+    def __init__(
+        self, deck: Deck, batches: int, executor: Executor, train: Tensor, measured: Tensor, weight: Tensor
+    ) -> None:
+        super().__init__(deck, batches, executor, train, measured, weight)
+        self.cut = deck.ragged.cut(self.chosen.cpu(), self.room).to(deck.device)
+
+    def steps(self, done: int) -> Iterator[Step]:
+        for graphs, cut in ahead((self._shared(each) for each in self._drawn(done)), self._made):
+            self.chosen.copy_(graphs, non_blocking=True)
+            for here, there in zip(self.cut.tensors(), cut.tensors(), strict=True):
+                here.copy_(there, non_blocking=True)
+            yield Step("step", self._batch, mixed=self.mixed)
+
+    def _made(self, graphs: Tensor) -> tuple[Tensor, Cut]:
+        cut = self.deck.ragged.cut(graphs, self.room)
+        if self.deck.device.type != "cuda":
+            return graphs, cut
+        pinned = replace(cut, **{name: _pinned(getattr(cut, name)) for name in ("columns", "graph", "ptr")})
+        return graphs.pin_memory(), pinned
+
+    def _batch(self) -> GraphBatch:
+        return self.deck.batch_of(self.cut, self.chosen)
+
+
+def _pinned(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: each.pin_memory() for name, each in tensors.items()}
+
+
+def ahead(given: Iterable[A], make: Callable[[A], B], most: int = 2) -> Iterator[B]:
+    """What is made of each of the given, by a thread that is at most so many ahead.
+
+    >>> list(ahead(range(3), lambda number: number + 1))
+    [1, 2, 3]
+    """
+    with ThreadPoolExecutor(1) as pool:
+        waiting: deque[Future[B]] = deque()
+        for each in given:
+            waiting.append(pool.submit(make, each))
+            if len(waiting) > most:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def _same(batch: GraphBatch) -> GraphBatch:

@@ -247,6 +247,10 @@ class TrainingSpec(Spec):
     batches: int = option(16, "Steps per epoch: the number of batches that the graphs are divided among.", ge=1)
     divisions: int = option(1, "Ways to divide the graphs, one after another; several with batch norm.", ge=1)
     shuffle: bool = option(False, "Draw the graphs of every batch anew in every epoch; with --schedule bags.")
+    prefetch: bool = option(False, "With --shuffle: keep graphs in main memory, and make batches ahead by a thread.")
+    columns: str | None = option(
+        None, "With --shuffle: folder that keeps graphs and trees; made once, then read through memory maps."
+    )
     compile: bool = option(False, "Compile the network by torch.compile: a minute once, then quicker steps on a GPU.")
     tf32: bool = option(False, "On a GPU, round what is multiplied to 10 bits: quicker for wide networks.")
     optimiser: Optimiser = option("adam", "Adam with L2 regularisation, or AdamW with decoupled weight decay.")

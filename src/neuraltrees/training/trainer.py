@@ -25,7 +25,7 @@ from neuraltrees.training.executors import Executor, executor_for
 from neuraltrees.training.optimiser import RunOptimiser
 from neuraltrees.training.runs import Epoch, Fitted, Run, known_labels
 from neuraltrees.training.seeding import build_seeded, build_with
-from neuraltrees.training.source import Drawn, Planned, Source, Step
+from neuraltrees.training.source import Drawn, Planned, Prefetched, Source, Step
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.threads import computing_with, threads_for
 
@@ -113,8 +113,10 @@ class Trainer:
             return Planned(task, self.network, self.training, self.executor, self.known, self.train_weight)
         train = (self.train_weight[:-1] > 0).any(1).cpu()
         measured = ((self.val_mask + self.test_mask) > 0).any(1).cpu()
-        deck = Deck(task, self.network)
-        return Drawn(deck, self.training.batches, self.executor, train, measured, self.train_weight)
+        prefetch, folder = self.training.prefetch, self.training.columns
+        deck = Deck(task, self.network, folder, on_device=not prefetch)
+        kind = Prefetched if prefetch else Drawn
+        return kind(deck, self.training.batches, self.executor, train, measured, self.train_weight)
 
     @property
     def batches(self) -> Sequence[GraphBatch]:

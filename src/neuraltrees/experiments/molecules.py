@@ -1,0 +1,209 @@
+"""Whole graphs: a GNN, the tree alone, and both side by side, at equal numbers of parameters and by one recipe."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from neuraltrees.experiments.cells import Cell, Log, run_cells
+from neuraltrees.experiments.experiment import Experiment, Scale
+from neuraltrees.experiments.page import Block, Figure, Table
+from neuraltrees.experiments.statistics import p_value
+from neuraltrees.plots.style import panels, save_both
+from neuraltrees.tuning.store import Record, Results
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of the comparison.
+
+    Args:
+        parts: what its layers read; see `BagOptions`.
+        sizes: of its states on each dataset, so that it has at most as many parameters as the others may have.
+        trees: how its H-trees are made, if not canonical.
+    """
+
+    parts: str
+    sizes: Mapping[str, int]
+    trees: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a dataset is learned: by all networks alike.
+
+    Args:
+        what: the metric, in words.
+        runs, epochs: numbers of each.
+        recipe: all other options.
+        lower_is_better: whether small numbers are good.
+        percent: whether numbers are shown in per cent.
+        published: numbers of others, in words.
+    """
+
+    what: str
+    runs: int
+    epochs: int
+    recipe: Mapping[str, Any]
+    lower_is_better: bool
+    percent: bool
+    published: str
+
+
+GNN = "GNN"
+NETWORKS: dict[str, Network] = {
+    GNN: Network("graph", {"zinc": 156, "peptides-func": 148, "hiv": 128, "small": 64}),
+    "tree alone": Network("tree", {"zinc": 83, "peptides-func": 81, "hiv": 128, "small": 64}),
+    "graph and tree": Network("graph+tree", {"zinc": 80, "peptides-func": 78, "hiv": 128, "small": 64}),
+    "tree alone, sweeps": Network("tree+sweep", {"zinc": 77, "peptides-func": 75, "hiv": 128, "small": 64}),
+    "graph, tree and sweeps": Network("graph+tree+sweep", {"zinc": 74, "peptides-func": 73, "hiv": 128, "small": 64}),
+    "graph and tree, min-fill": Network(
+        "graph+tree",
+        {"zinc": 80, "peptides-func": 78, "hiv": 128, "small": 64},
+        {"method": "min_fill", "terminal": "bag"},
+    ),
+}
+COMMON: dict[str, Any] = {
+    "model": "neural-tree",
+    "conv": "gin",
+    "schedule": "bags",
+    "method": "canonical",
+    "terminal": "bag",
+    "shuffle": True,
+    "cosine": True,
+    "tf32": True,
+    "optimiser": "adamw",
+}
+PROTOCOLS: dict[str, Protocol] = {
+    "zinc": Protocol(
+        "mean absolute error",
+        4,
+        300,
+        {"layers": 6, "batches": 79, "lr": 1e-3, "weight_decay": 0.0, "warmup": 8, "dropout": 0.0, "pool": "sum"}
+        | {"evaluate_every": 5},
+        True,
+        False,
+        "Published, with edge features: GIN 0.252, HIMP 0.151, GSN 0.108, CIN 0.079, GPS 0.070, GRIT 0.059.",
+    ),
+    "peptides-func": Protocol(
+        "average precision, mean over 10 labels",
+        4,
+        250,
+        {"layers": 6, "batches": 54, "lr": 1e-3, "weight_decay": 0.0, "warmup": 5, "dropout": 0.1, "pool": "mean"}
+        | {"evaluate_every": 5, "walks": 20, "head_layers": 2},
+        False,
+        False,
+        "Published: GCN 0.686 and GINE 0.662, tuned (Tönshoff et al. 2023), GPS 0.653, GRIT 0.699.",
+    ),
+    "hiv": Protocol(
+        "ROC-AUC",
+        5,
+        50,
+        {"layers": 4, "batches": 129, "lr": 1e-3, "weight_decay": 1e-2, "warmup": 3, "dropout": 0.3, "pool": "mean"}
+        | {"evaluate_every": 1},
+        False,
+        True,
+        "Published on this split: GIN 75.6, GIN with a virtual node 77.1, GSN 78.0, HIMP 78.8, CIN 80.9.",
+    ),
+}
+SMALL: dict[str, Any] = {
+    "layers": 4,
+    "lr": 1e-3,
+    "weight_decay": 1e-2,
+    "warmup": 5,
+    "dropout": 0.1,
+    "evaluate_every": 2,
+}
+PROTOCOLS |= {
+    "esol": Protocol("RMSE", 10, 100, SMALL | {"batches": 14, "pool": "sum"}, True, False, ""),
+    "freesolv": Protocol("RMSE", 10, 100, SMALL | {"batches": 8, "pool": "sum"}, True, False, ""),
+    "bace": Protocol("ROC-AUC", 10, 60, SMALL | {"batches": 19, "pool": "mean"}, False, True, ""),
+    "tox21": Protocol("ROC-AUC, mean over 12 labels", 10, 60, SMALL | {"batches": 49, "pool": "mean"}, False, True, ""),
+}
+
+
+def cells(datasets: Sequence[str], scale: Scale) -> list[Cell]:
+    """A cell for every dataset and network."""
+    found = []
+    for dataset in datasets:
+        protocol = PROTOCOLS[dataset]
+        common = scale.choose((protocol.runs, 2), (protocol.epochs, 2))
+        for name, network in NETWORKS.items():
+            size = 16 if scale.quick else network.sizes.get(dataset, network.sizes["small"])
+            values = COMMON | dict(protocol.recipe) | common | dict(network.trees or {}) | {"compile": scale.compile}
+            label = {"dataset": dataset, "network": name}
+            found.append(Cell.of(label, dataset=dataset, parts=network.parts, hidden=size, **values))
+    return found
+
+
+def measure(name: str, datasets: Sequence[str], scale: Scale, path: Path, log: Log) -> Results:
+    chosen = [cell for cell in cells(datasets, scale) if scale.wants(cell.name)]
+    return run_cells(name, chosen, path, scale.device, log)
+
+
+def draw(name: str, results: Results, folder: Path) -> list[Block]:
+    datasets = [each for each in PROTOCOLS if results.find(dataset=each)]
+    blocks: list[Block] = []
+    figure, axes = panels(len(datasets), width=4.6)
+    for dataset, panel in zip(datasets, axes, strict=True):
+        protocol = PROTOCOLS[dataset]
+        found = {each: results.find(dataset=dataset, network=each) for each in NETWORKS}
+        records = {each: record[0] for each, record in found.items() if record}
+        base = records.get(GNN)
+        rows = [_row(each, record, base, protocol) for each, record in records.items()]
+        best = "lower is better" if protocol.lower_is_better else "higher is better"
+        blocks.append(f"**{dataset}**, {protocol.what} of the test graphs ({best}). {protocol.published}".strip())
+        blocks.append(Table(["network", "parameters", "validation", "test", "− GNN", "seconds"], rows))
+        for place, record in enumerate(records.values()):
+            values = [_shown(run["test"], protocol) for run in record["runs"]]
+            panel.plot([place] * len(values), values, "o", alpha=0.5, color=f"C{place}")
+            panel.plot([place], [statistics.fmean(values)], "_", markersize=22, color=f"C{place}")
+        panel.set_xticks(
+            range(len(records)), [each.replace(", ", ",\n").replace(" and ", "\nand ") for each in records]
+        )
+        panel.tick_params(axis="x", labelsize=7)
+        panel.set_title(dataset)
+        panel.set_ylabel(protocol.what.split(",")[0] + (" in %" if protocol.percent else ""))
+    save_both(figure, folder, name)
+    return [*blocks, Figure(f"{', '.join(datasets)}: every run, and the mean of each network", f"{name}.svg")]
+
+
+def _shown(value: float, protocol: Protocol) -> float:
+    return 100 * value if protocol.percent else value
+
+
+def _row(name: str, record: Record, base: Record | None, protocol: Protocol) -> list[str]:
+    digits = 1 if protocol.percent else 4
+    columns = []
+    for part in ("val", "test"):
+        values = [_shown(run[part], protocol) for run in record["runs"]]
+        spread = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
+        columns.append(f"{statistics.fmean(values):.{digits}f}{spread}")
+    against = ""
+    if base is not None and base is not record:
+        mine, theirs = ([_shown(run["test"], protocol) for run in each["runs"]] for each in (record, base))
+        if len(mine) == len(theirs):
+            gap = statistics.fmean(mine) - statistics.fmean(theirs)
+            p = p_value(mine, theirs)
+            against = f"{gap:+.{digits}f}" + ("" if p is None else f" (p {'< 1e-4' if p < 1e-4 else f'= {p:.2g}'})")
+    return [name, f"{record['parameters']:,}", *columns, against, f"{record['seconds']:.0f}"]
+
+
+def _experiment(name: str, what: str, datasets: Sequence[str]) -> Experiment:
+    return Experiment(name, what, partial(measure, name, datasets), partial(draw, name), large=True)
+
+
+EXPERIMENTS = (
+    _experiment("molecules-zinc", "ZINC-12k: GNN, tree alone, and both, with at most 500,000 parameters", ["zinc"]),
+    _experiment(
+        "molecules-small",
+        "small sets of molecules: GNN, tree alone, and both",
+        ["esol", "freesolv", "bace", "tox21"],
+    ),
+    _experiment("molecules-hiv", "ogbg-molhiv's split: GNN, tree alone, and both", ["hiv"]),
+    _experiment("long-range", "Peptides-func: what sweeps add, with at most 500,000 parameters", ["peptides-func"]),
+)
