@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from neuraltrees import Graph, bag_codes, decompose
 from neuraltrees.htree import HTree
 
 CYCLE = 3
@@ -46,6 +47,24 @@ def bags_of(tree: HTree) -> list[Bag]:
     return found
 
 
+def codes_of(data: Data) -> dict[tuple[int, frozenset[int]], tuple[Tensor, dict[int, Tensor]]]:
+    """By kind and nodes of every bag of the canonical decomposition: its code and those of its members, as signs."""
+    graph = Graph.from_data(data)
+    td = decompose(graph, "canonical")
+    codes = bag_codes(graph, td)
+    assert td.kinds is not None
+    found = {}
+    for number, bag in enumerate(td.bags):
+        places = codes.members[td.bag_ptr[number] : td.bag_ptr[number + 1]].tolist()
+        signs = {node: signs_of(code) for node, code in zip(bag, places, strict=True)}
+        found[int(td.kinds[number]), frozenset(bag)] = signs_of(int(codes.bags[number])), signs
+    return found
+
+
+def signs_of(code: int) -> Tensor:
+    return torch.tensor([1.0 if code >> bit & 1 else -1.0 for bit in range(64)], dtype=torch.float64)
+
+
 class Oracle:
     """The states of a network with `BagRounds`, from its weights and the tree alone.
 
@@ -73,6 +92,7 @@ class Oracle:
         self.edges = data.edge_index.t().tolist()
         self.reads_bags = any(part in ("tree", "sweep") for parts in layers for part in parts)
         self.bags = bags_of(data.htree) if self.reads_bags else []
+        self.codes = codes_of(data) if options["codes"] else {}
 
     def linear(self, name: str, x: Tensor) -> Tensor:
         z = x @ self.state[f"{name}.weight"]
@@ -81,6 +101,9 @@ class Oracle:
     def rounds(self, x: Vectors, edge_attr: Vectors | None) -> tuple[Vectors, Vectors]:
         """The states of nodes and bags after the last layer."""
         h = [self.linear("schedule.start", each) for each in x]
+        for bag in self.bags if self.options["codes"] else []:
+            for node, signs in self.codes[bag.kind, frozenset(bag.members)][1].items():
+                h[node] = h[node] + signs @ self.state["schedule.of_place.weight"]
         e = edge_attr
         if self.options["edge_states"]:
             zero = torch.zeros_like(h[0])
@@ -95,6 +118,8 @@ class Oracle:
         if self.options["start"] != "zero":
             for node in bag.members:
                 b = b + h[node] / (len(bag.members) if self.options["start"] == "mean" else 1)
+        if self.options["codes"]:
+            b = b + self.codes[bag.kind, frozenset(bag.members)][0] @ self.state["schedule.of_code.weight"]
         if self.options["features"]:
             table = self.state["schedule.about.weight"]
             b = b + table[bag.kind] + table[6 + min(bag.size, 32)]

@@ -72,6 +72,9 @@ class NetworkSpec(Spec):
     parts: str = option("graph+tree", "Bags: what layers read, of graph, tree and sweep; layers that differ by commas.")
     bag_start: BagStart = option("sum", "Bags: start at zero, or at the mean or sum of their nodes.")
     bag_features: bool = option(True, "Bags: start with their kind, their size and the edges inside them, too.")
+    bag_codes: bool = option(
+        False, "Bags: start with codes of what they look like, too; they tell planar graphs apart. For canonical trees."
+    )
     bag_readout: bool = option(True, "Bags, labels of graphs: pool the bags as well as the nodes.")
     rings: bool = option(True, "Bags: use the order of nodes on cycles.")
     edge_states: bool = option(False, "Bags: edges have states that layers update.")
@@ -149,7 +152,15 @@ class NetworkSpec(Spec):
     def _bag_options(self) -> Any:
         from neuraltrees.nn.schedule.bags.options import BagOptions
 
-        return BagOptions(self.parts, self.bag_start, self.bag_features, self.rings, self.edge_states, self.gated)
+        return BagOptions(
+            self.parts,
+            self.bag_start,
+            self.bag_features,
+            self.rings,
+            self.edge_states,
+            self.gated,
+            self.bag_codes,
+        )
 
     def _crf(self) -> Any:
         from neuraltrees.nn import CRFHead

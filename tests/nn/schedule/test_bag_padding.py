@@ -16,7 +16,7 @@ from neuraltrees.training import NetworkSpec, Task
 from neuraltrees.training.batches import GraphBatch
 from neuraltrees.training.deck import Deck
 from tests.nn.schedule.bag_graphs import CANONICAL, PAPER, SHAPES, featured, with_tree
-from tests.nn.schedule.test_bags import CLOSE, MIXES, network_of
+from tests.nn.schedule.test_bags import CLOSE, CODED, MIXES, network_of
 
 MIXED = ["graph", "tree", "all, edge states", "gated sweep", "layers that differ"]
 
@@ -63,6 +63,17 @@ def test_padding_changes_neither_answers_nor_gradients(
         assert found.keys() == expected.keys()
         for name, value in expected.items():
             torch.testing.assert_close(found[name], value, **CLOSE, msg=name)
+
+
+def test_padding_has_no_codes() -> None:
+    network = network_of(CODED).train()
+    deck = Deck(task_of(), network)
+    graphs = torch.tensor([8, 0, 3, 2])
+    plain, expected = learned(network, deck.batch(graphs), 4)
+    answers, found = learned(network, deck.batch(graphs, roomy(deck, graphs, 7)), 4)
+    torch.testing.assert_close(answers, plain, **CLOSE)
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name], value, **CLOSE, msg=name)
 
 
 @pytest.mark.parametrize("settings", [CANONICAL, PAPER], ids=["canonical", "min-fill"])

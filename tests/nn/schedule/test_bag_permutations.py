@@ -16,7 +16,7 @@ from torch_geometric.data import Batch, Data
 from neuraltrees.datasets import DataSpec, load_task
 from neuraltrees.training import NetworkSpec
 from tests.nn.schedule.bag_graphs import CANONICAL, PAPER, SHAPES, featured, permuted, with_tree
-from tests.nn.schedule.test_bags import MIXES, network_of
+from tests.nn.schedule.test_bags import CODED, MIXES, network_of
 from tests.oracle.strategies import connected_or_not, shapes, unions
 
 ALL: dict[str, Any] = {"parts": "graph+tree+sweep", "gated": True, "edge_states": True}
@@ -29,13 +29,13 @@ def answers(network: Any, graphs: list[Data], settings: dict[str, str]) -> Tenso
     return found
 
 
-@pytest.mark.parametrize("mix", ["tree", "graph and tree, edge states", "gated sweep"])
+@pytest.mark.parametrize("mix", ["tree", "graph and tree, edge states", "gated sweep", "codes"])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(shapes(), unions(), connected_or_not(14)), st.integers(0, 10**6))
 def test_any_graph_has_the_same_answers_in_any_numbering(mix: str, graph: nx.Graph, seed: int) -> None:
     if not graph.number_of_nodes():
         return
-    network = network_of(MIXES[mix]).eval()
+    network = network_of(CODED if mix == "codes" else MIXES[mix]).eval()
     data = featured(nx.convert_node_labels_to_integers(graph), seed)
     first, second = answers(network, [data, permuted(data, seed)], CANONICAL)
     torch.testing.assert_close(first, second, rtol=1e-9, atol=1e-9)

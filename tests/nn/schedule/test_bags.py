@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import networkx as nx
 import pytest
 import torch
 from torch import Tensor
@@ -23,7 +24,7 @@ from tests.nn.schedule.bag_graphs import (
 )
 from tests.oracle.bags import Oracle, bags_of
 
-PLAIN = {"start": "sum", "features": True, "rings": True, "edge_states": False, "gated": False}
+PLAIN = {"start": "sum", "features": True, "rings": True, "edge_states": False, "gated": False, "codes": False}
 MIXES: dict[str, dict[str, Any]] = {
     "graph": {"parts": "graph"},
     "graph, edge states": {"parts": "graph", "edge_states": True},
@@ -38,6 +39,7 @@ MIXES: dict[str, dict[str, Any]] = {
     "all, edge states": {"parts": "graph+tree+sweep", "edge_states": True},
     "layers that differ": {"parts": "graph,tree,graph+sweep", "start": "zero"},
 }
+CODED: dict[str, Any] = {"parts": "graph+tree", "codes": True}
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 
 
@@ -115,6 +117,41 @@ def test_a_network_gives_what_loops_give_on_the_trees_of_the_paper(mix: str) -> 
 @pytest.mark.parametrize("mix", ["tree", "all, edge states", "gated sweep"])
 def test_several_runs_give_what_loops_give(mix: str, training: bool) -> None:
     check(MIXES[mix], CANONICAL, 2, True, training)
+
+
+@pytest.mark.parametrize("runs", [None, 2])
+def test_codes_of_bags_give_what_loops_give(runs: int | None) -> None:
+    check(CODED, CANONICAL, runs, True, True)
+
+
+def test_bags_of_other_trees_have_no_codes() -> None:
+    network = network_of(CODED)
+    data = featured(SHAPES["molecule"])
+    with pytest.raises(nt.InputError, match=r"Expected canonical H-trees of whole graphs.*Use method='canonical'"):
+        network.plan(with_tree(data, PAPER))
+    with pytest.raises(nt.InputError, match="Expected canonical H-trees of whole graphs"):
+        network.plan(nt.ToHTree(1, method="canonical", terminal="bag")(data))
+
+
+def test_codes_tell_rigid_bags_of_the_same_size_apart() -> None:
+    """A prism and K33: both are one bag of six nodes of degree 3."""
+    graphs = [nx.circular_ladder_graph(3), nx.complete_bipartite_graph(3, 3)]
+    given = [with_tree(featured(graph, edge_features=False)) for graph in graphs]
+    for each in given:
+        each.x = torch.ones_like(each.x)
+    for codes in (False, True):
+        network = network_of({"parts": "graph+tree+sweep", "codes": codes}, edges=False).eval()
+        first, second = (network(each.x, network.plan(each))[0] for each in given)
+        assert (float((first - second).detach().abs().max()) > 1e-3) == codes
+
+
+def test_canonical_trees_with_leaves_under_cliques_have_codes() -> None:
+    """Bags of bags have none, nor have the places in them."""
+    data = with_tree(featured(SHAPES["molecule"]), {"method": "canonical", "terminal": "clique"})
+    plan = network_of(CODED).plan(data).rounds.bags
+    tree = data.htree
+    is_root = (tree.parent < 0)[tree.kappa < 0]
+    assert plan is not None and plan.code is not None and 0 < int((plan.code != 0).sum()) == int(is_root.sum())
 
 
 def test_layer_norms_give_what_loops_give() -> None:

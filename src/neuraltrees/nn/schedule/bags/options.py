@@ -25,6 +25,8 @@ class BagOptions:
         rings: whether a node of a cycle sends its bag what its neighbours on the cycle are, too.
         edge_states: whether edges have states that layers update; else their features stay as they are.
         gated: whether the decays of sweeps depend on the states.
+        codes: whether bags, and nodes for their places in bags, also start with codes of what the bags look like; see
+            `bag_codes`. For canonical H-trees.
 
     >>> BagOptions("graph,graph+tree").layers(3)
     [('graph',), ('graph', 'tree'), ('graph', 'tree')]
@@ -36,6 +38,7 @@ class BagOptions:
     rings: bool = True
     edge_states: bool = False
     gated: bool = False
+    codes: bool = False
 
     def __post_init__(self) -> None:
         if self.start not in get_args(Start):

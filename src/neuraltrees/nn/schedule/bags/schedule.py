@@ -17,6 +17,7 @@ from neuraltrees.nn.ensemble.linear import RunLinear
 from neuraltrees.nn.ensemble.norm import without_padding
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.ragged import Cut, Ragged
+from neuraltrees.nn.schedule.bags.codes import BITS, signs
 from neuraltrees.nn.schedule.bags.layer import BagLayer
 from neuraltrees.nn.schedule.bags.options import BagOptions
 from neuraltrees.nn.schedule.bags.structure import KINDS, MOST, BagParts, BagPlan, columns_of
@@ -56,6 +57,9 @@ class BagRounds(Schedule):
         if options.needs_tree and options.features:
             self.about = CategoryEncoder(Categories((KINDS, MOST + 1)), size, runs)
             self.inside = None if channels is None else RunLinear(channels, size, runs, bias=False)
+        coded = options.needs_tree and options.codes
+        self.of_code = RunLinear(BITS, size, runs, bias=False) if coded else None
+        self.of_place = RunLinear(BITS, size, runs, bias=False) if coded else None
 
     @classmethod
     def having(cls, **options: object) -> partial[BagRounds]:
@@ -63,7 +67,7 @@ class BagRounds(Schedule):
         return partial(cls, options=BagOptions(**options))  # type: ignore[arg-type]
 
     def columns(self, data: Data) -> Ragged:
-        return columns_of(data, self.options.needs_tree)
+        return columns_of(data, self.options.needs_tree, self.options.codes)
 
     def cut_plan(self, cut: Cut) -> BagPlan:
         return BagPlan.of(cut, self.start.weight.dtype)
@@ -86,7 +90,10 @@ class BagRounds(Schedule):
         """The states of graph nodes and of bags after the last round; None for the latter where there are none."""
         if self.body.edge_channels is not None and edges is None:
             raise InputError("Expected edge_attr, since the network was made with edge_channels; got none.")
-        h = without_padding(self.start.shift(self.start.multiply(x)), plan.node_weight)
+        h = self.start.shift(self.start.multiply(x))
+        if self.of_place is not None and plan.bags is not None and plan.bags.place is not None:
+            h = h + plan.bags.member_node.sum(self.of_place(signs(plan.bags.place, h.dtype)))
+        h = without_padding(h, plan.node_weight)
         if self.edge_start is not None:
             edges = without_padding(self.edge_start(edges), plan.edge_weight)
         elif self.options.edge_states:
@@ -107,6 +114,8 @@ class BagRounds(Schedule):
                 b = b / bags.member_bag.sum(ones).clamp(min=1).view(-1, *[1] * (h.dim() - 1))
         if self.about is not None:
             b = b + self.about(torch.stack([bags.kind, bags.size], 1))
+        if self.of_code is not None and bags.code is not None:
+            b = b + self.of_code(signs(bags.code, b.dtype))
         if self.inside is not None and edges is not None:
             b = b + bags.inside_bag.sum(bags.inside_edge.take(self.inside.multiply(edges)))
         return without_padding(b, weight)

@@ -9,9 +9,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
+from neuraltrees.graph import Graph
 from neuraltrees.htree import HTree
 from neuraltrees.nn.ensemble.incidence import Incidence
 from neuraltrees.nn.ragged import Column, Cut, Ragged, grouped
+from neuraltrees.nn.schedule.bags.codes import tree_codes
 from neuraltrees.nn.schedule.tree import htree_of
 from neuraltrees.nn.sweep import SweepPlan
 
@@ -33,8 +35,9 @@ class BagParts:
         ring_next: where the next node of the cycle is among these.
         ring_edge, ring_end: the graph edges between neighbours on a cycle, and where the node they point to is.
         forest: the bags as rooted trees, for sweeps.
+        code, place: see `tree_codes`; None where codes are not wanted.
 
-    Shapes: kind and size :math:`(B)`
+    Shapes: kind, size and code :math:`(B)`, place :math:`(leaves)`
     """
 
     kind: Tensor
@@ -51,6 +54,8 @@ class BagParts:
     ring_edge: Incidence
     ring_end: Incidence
     forest: SweepPlan
+    code: Tensor | None = None
+    place: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,6 +111,8 @@ class BagPlan:
                 into("ring_edge", "edges"),
                 into("ring_end", "rings"),
                 _forest(cut),
+                cut.columns.get("code"),
+                cut.columns.get("place"),
             )
         return cls(
             into("source", "nodes"),
@@ -125,12 +132,13 @@ def _forest(cut: Cut) -> SweepPlan:
     return SweepPlan(parent, cut.ptr["bags"], None, cut.limits["depth"], cut.limits["bags"])
 
 
-def columns_of(data: Data, trees: bool) -> Ragged:
+def columns_of(data: Data, trees: bool, codes: bool = False) -> Ragged:
     """The columns of a batch of graphs.
 
     Args:
         data: a graph or a batch, with H-trees if `trees`.
         trees: whether bags are wanted.
+        codes: whether their codes are wanted, too.
     """
     data = data.clone().cpu() if data.edge_index.is_cuda else data
     count = int(getattr(data, "num_graphs", None) or 1)
@@ -149,10 +157,21 @@ def columns_of(data: Data, trees: bool) -> Ragged:
             "target": Column(target - nodes[of_edge], "edges", "nodes"),
         },
     )
-    return ragged if not trees else _with_bags(ragged, htree_of(data), graph, source, target)
+    if not trees:
+        return ragged
+    tree = htree_of(data)
+    given = tree_codes(Graph.from_data(data), tree) if codes else None
+    return _with_bags(ragged, tree, graph, source, target, given)
 
 
-def _with_bags(ragged: Ragged, tree: HTree, graph: Tensor, source: Tensor, target: Tensor) -> Ragged:
+def _with_bags(
+    ragged: Ragged,
+    tree: HTree,
+    graph: Tensor,
+    source: Tensor,
+    target: Tensor,
+    codes: tuple[Tensor, Tensor] | None,
+) -> Ragged:
     nodes, edges, count = ragged.ptr["nodes"], ragged.ptr["edges"], ragged.num_graphs
     kappa, parent = tree.kappa.cpu(), tree.parent.cpu()
     is_bag = kappa < 0
@@ -173,7 +192,7 @@ def _with_bags(ragged: Ragged, tree: HTree, graph: Tensor, source: Tensor, targe
     leaf = ((kappa >= 0) & (parent >= 0)).nonzero().flatten()
     member_node, member_bag = kappa[leaf], number[parent[leaf]]
     by_bag = member_bag.argsort(stable=True)  # leaves of a bag stand in its own order
-    member_node, member_bag = member_node[by_bag], member_bag[by_bag]
+    leaf, member_node, member_bag = leaf[by_bag], member_node[by_bag], member_bag[by_bag]
     of_member = graph[member_node]
     _, members = grouped({}, of_member, count)
 
@@ -194,8 +213,12 @@ def _with_bags(ragged: Ragged, tree: HTree, graph: Tensor, source: Tensor, targe
     ring_edge, of_step = inside_edge[around], of_inside[around]
     ring_end = _rows_of(inside_bag[around], target[ring_edge], ring_bag, ring_node, len(graph))
     _, steps = grouped({}, of_step, count)
+    coded = {}
+    if codes is not None:
+        coded = {"code": Column(codes[0][is_bag][order], "bags"), "place": Column(codes[1][leaf], "members")}
     return ragged.with_columns(
-        {
+        coded
+        | {
             "kind": Column(kinds, "bags"),
             "size": Column(size[is_bag][order].clamp(max=MOST), "bags"),
             "above": Column(
