@@ -42,7 +42,8 @@ def test_classes_of_csl_are_skip_lengths(data_root: Path) -> None:
 
 def test_csl_as_pyg_saves_it(data_root: Path, tmp_path: Path) -> None:
     mine = classified("csl", data_root)
-    graphs = [Data(x=torch.ones(g.num_nodes, 1), edge_index=g.edge_index, y=g.y) for g in mine]
+    # As `GNNBenchmarkDataset` makes them: without features, with a plain integer as label.
+    graphs = [Data(edge_index=g.edge_index, y=int(g.y), num_nodes=g.num_nodes) for g in mine]
     (tmp_path / "CSL" / "processed").mkdir(parents=True)
     InMemoryDataset.save(graphs, str(tmp_path / "CSL" / "processed" / "data.pt"))
     other = classified("csl", tmp_path)

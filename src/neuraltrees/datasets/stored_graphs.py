@@ -108,14 +108,19 @@ def read_processed(path: Path) -> PackedGraphs:
     content = read_tensors(path)
     try:
         data, slices = content[0], content[1]
-        x, attr = data["x"], data.get("edge_attr")
+        attr = data.get("edge_attr")
         y: Tensor = data["y"]
         graphs = len(slices["edge_index"]) - 1
+        if "x" in data:
+            x, node_ptr = data["x"], slices["x"]
+        else:  # graphs without features keep their numbers of nodes
+            node_ptr = pointers(torch.tensor(data["_num_nodes"]))
+            x = torch.zeros(int(node_ptr[-1]), 1, dtype=torch.int64)
         return PackedGraphs(
             x.unsqueeze(1) if x.dim() == 1 else x,
             data["edge_index"],
             y if len(y) == graphs else y.reshape(graphs, -1),
-            slices["x"],
+            node_ptr,
             slices["edge_index"],
             attr.unsqueeze(1) if attr is not None and attr.dim() == 1 else attr,
         )
