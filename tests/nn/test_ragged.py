@@ -94,3 +94,23 @@ def test_reading_and_summing_are_the_gradients_of_each_other() -> None:
     assert torch.equal(index.sum(entries)[2], entries[[0, 2, 3]].sum(0))
     assert torch.autograd.gradcheck(index.take, (rows,))
     assert torch.autograd.gradcheck(index.sum, (entries,))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 6), min_size=1, max_size=6), st.booleans())
+def test_segments_list_the_entries_of_every_row(seed: int, chosen: list[int], padded: bool) -> None:
+    whole = ragged_of(random_graphs(seed, 7)).with_segments()
+    plain = whole.cut(torch.tensor(chosen))
+    room = {space: rows + 3 for space, rows in plain.rows.items()} if padded else None
+    cut = whole.cut(torch.tensor(chosen), room)
+    for name in ("source", "target"):
+        to = cut.incidence(name)
+        assert to.segments is not None
+        entries = range(len(to.index)) if to.segments.order is None else to.segments.order.tolist()
+        for row in range(to.rows):
+            first, count = int(to.segments.first[row]), int(to.segments.count[row])
+            expected = (to.index == row).nonzero().flatten().tolist()
+            # Nobody reads what padding sends to padding.
+            assert [entries[place] for place in range(first, first + count)] == (
+                [] if padded and row >= plain.rows["nodes"] else expected
+            )

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from neuraltrees.errors import InputError
 from neuraltrees.movable import moved_fields
+from neuraltrees.nn.ensemble.incidence import Incidence, Segments
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,7 @@ class Cut:
         ptr: for every space where the rows of each graph begin, and where the last ends.
         num_graphs: how many graphs there are.
         limits: see `Ragged`.
+        into: the space that each column counts rows of, where it does.
         padded: whether the last rows of every space may be padding.
 
     Shapes: columns :math:`(rows, ...)`, graph :math:`(rows)`, ptr :math:`(B + 1)`
@@ -53,10 +55,22 @@ class Cut:
     ptr: Mapping[str, Tensor]
     num_graphs: int
     limits: Mapping[str, int]
+    into: Mapping[str, str]
     padded: bool = False
 
     def __getitem__(self, name: str) -> Tensor:
         return self.columns[name]
+
+    def incidence(self, name: str) -> Incidence:
+        """To which row of another space every row belongs, by the column of that name."""
+        into = self.into[name]
+        segments = None
+        if f"{name}.first" in self.columns:
+            count = self.columns[f"{name}.count"]
+            if self.padded:
+                count = torch.where(self.graph[into] < self.num_graphs, count, 0)
+            segments = Segments(self.columns.get(f"{name}.order"), self.columns[f"{name}.first"], count)
+        return Incidence(self.columns[name], self.rows[into], segments)
 
     def to(self, device: torch.device | str) -> Cut:
         """The same on a device."""
@@ -117,6 +131,22 @@ class Ragged:
         """The same with more columns, spaces and limits."""
         return Ragged({**self.ptr, **(ptr or {})}, {**self.columns, **columns}, {**self.limits, **(limits or {})})
 
+    def with_segments(self) -> Ragged:
+        """The same with three more columns for every one that counts rows of another space: see `segments_of`."""
+        more: dict[str, Column] = {}
+        for name, column in self.columns.items():
+            if column.into is None or column.into == column.space:
+                continue
+            entries, rows = self.ptr[column.space], self.ptr[column.into]
+            of_entry = torch.arange(self.num_graphs).repeat_interleave(entries.diff())
+            of_row = torch.arange(self.num_graphs).repeat_interleave(rows.diff())
+            found = Segments.of(column.values + rows[of_entry], int(rows[-1]))
+            if found.order is not None:
+                more[f"{name}.order"] = Column(found.order - entries[of_entry], column.space, column.space)
+            more[f"{name}.first"] = Column(found.first - entries[of_row], column.into, column.space)
+            more[f"{name}.count"] = Column(found.count, column.into)
+        return self.with_columns(more)
+
     def sizes(self) -> dict[str, Tensor]:
         """How many rows every graph has in every space. Shapes: → :math:`(G)`"""
         return {space: ptr.diff() for space, ptr in self.ptr.items()}
@@ -170,10 +200,14 @@ class Ragged:
             columns |= dict(zip(names, shifted, strict=True))
         ptr = dict(zip(self.ptr, torch.cat([end.new_zeros(len(end), 1), end], 1), strict=True))
         rows_of = dict(zip(self.ptr, sizes, strict=True))
-        return Cut(columns, of_row, rows_of, ptr, count, self.limits, room is not None)
+        return Cut(columns, of_row, rows_of, ptr, count, self.limits, self._into, room is not None)
 
     def _room(self, room: Mapping[str, int]) -> tuple[int, ...]:
         return tuple(room[space] for space in self.ptr)
+
+    @cached_property
+    def _into(self) -> dict[str, str]:
+        return {name: each.into for name, each in self.columns.items() if each.into is not None}
 
     @cached_property
     def _ptr(self) -> Tensor:

@@ -20,10 +20,11 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="Triton is not installed: pip install triton (any version)"
 )
-def test_interpreted_kernels_give_what_the_layer_gives() -> None:
+@pytest.mark.parametrize(("module", "printed"), [("interpreted", list(CASES)), ("segments", ["sums"])])
+def test_interpreted_kernels_give_what_torch_gives(module: str, printed: list[str]) -> None:
     """In a process of its own, since Triton decides at its import whether to interpret."""
     run = subprocess.run(
-        [sys.executable, "-m", "tests.nn.ensemble.interpreted"],
+        [sys.executable, "-m", f"tests.nn.ensemble.{module}"],
         cwd=ROOT,
         env={**os.environ, "TRITON_INTERPRET": "1"},
         capture_output=True,
@@ -31,7 +32,7 @@ def test_interpreted_kernels_give_what_the_layer_gives() -> None:
         timeout=600,
     )
     assert run.returncode == 0, run.stderr
-    assert run.stdout.splitlines() == list(CASES), run.stdout
+    assert run.stdout.splitlines() == printed, run.stdout
 
 
 def test_a_triton_that_does_not_work_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,34 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from neuraltrees.nn.ensemble import fused_norm
+
+BLOCK = 256  # channels of a program
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """The entries of every row, one row after another.
+
+    Args:
+        order: the entries, row by row; None where they stand so.
+        first: where those of each row begin.
+        count: how many each has.
+
+    Shapes: order :math:`(M)`, first and count :math:`(N)`
+    """
+
+    order: Tensor | None
+    first: Tensor
+    count: Tensor
+
+    @classmethod
+    def of(cls, index: Tensor, rows: int) -> Segments:
+        """Those of entries that belong to these rows. Shapes: index :math:`(M)`"""
+        count = index.bincount(minlength=rows)
+        sorted_already = bool((index.diff() >= 0).all())
+        return cls(None if sorted_already else index.argsort(stable=True), count.cumsum(0) - count, count)
+
 
 @dataclass(frozen=True, eq=False)
 class Incidence:
@@ -16,6 +44,8 @@ class Incidence:
     Args:
         index: the row of every entry.
         rows: N.
+        segments: the entries of every row. With them, sums on a GPU are one kernel and the same every time; without,
+            entries are added in any order.
 
     Shapes: index :math:`(M)`
 
@@ -26,44 +56,72 @@ class Incidence:
 
     index: Tensor
     rows: int
+    segments: Segments | None = None
 
     def take(self, h: Tensor) -> Tensor:
         """The row of every entry. Shapes: :math:`(N, ...) → (M, ...)`"""
         if torch.compiler.is_compiling():
             return h.index_select(0, self.index)
-        taken: Tensor = _Take.apply(h, self.index, self.rows)  # type: ignore[no-untyped-call]
+        taken: Tensor = _Take.apply(h, self)  # type: ignore[no-untyped-call]
         return taken
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of the entries of every row. Shapes: :math:`(M, ...) → (N, ...)`"""
         if torch.compiler.is_compiling():
-            return summed(values, self.index, self.rows)
-        total: Tensor = _Sum.apply(values, self.index, self.rows)  # type: ignore[no-untyped-call]
+            return self.summed(values)
+        total: Tensor = _Sum.apply(values, self)  # type: ignore[no-untyped-call]
         return total
+
+    def summed(self, values: Tensor) -> Tensor:
+        """The same without a gradient of its own."""
+        fits = values.is_cuda and values.dtype == torch.float32 and self.segments is not None
+        if fits and not torch.compiler.is_compiling() and fused_norm.available():
+            assert self.segments is not None
+            return segment_sum(values, self.segments, self.rows)
+        return values.new_zeros(self.rows, *values.shape[1:]).index_add(0, self.index, values)
 
 
 class _Take(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, h: Tensor, index: Tensor, rows: int) -> Tensor:
-        ctx.index, ctx.rows = index, rows
-        return h.index_select(0, index)
+    def forward(ctx: Any, h: Tensor, to: Incidence) -> Tensor:
+        ctx.to = to
+        return h.index_select(0, to.index)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return summed(grad, ctx.index, ctx.rows), None, None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return ctx.to.summed(grad), None
 
 
 class _Sum(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, index: Tensor, rows: int) -> Tensor:
-        ctx.index = index
-        return summed(values, index, rows)
+    def forward(ctx: Any, values: Tensor, to: Incidence) -> Tensor:
+        ctx.to = to
+        return to.summed(values)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return grad.index_select(0, ctx.index), None, None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return grad.index_select(0, ctx.to.index), None
 
 
-def summed(values: Tensor, index: Tensor, rows: int) -> Tensor:
-    """Shapes: values :math:`(M, ...)`, index :math:`(M)` → :math:`(N, ...)`"""
-    return values.new_zeros(rows, *values.shape[1:]).index_add(0, index, values)
+def segment_sum(values: Tensor, segments: Segments, rows: int) -> Tensor:
+    """The sums by one Triton kernel. Shapes: values :math:`(M, ...)` → :math:`(N, ...)`"""
+    from neuraltrees.nn.ensemble import segment_kernels as kernels
+
+    channels = values.shape[1:].numel()
+    flat = values.contiguous().view(values.shape[0], channels)
+    out = flat.new_empty(rows, channels)
+    if out.numel():
+        block = min(BLOCK, 1 << (channels - 1).bit_length())
+        order = segments.first if segments.order is None else segments.order
+        kernels.sum_rows[rows, -(-channels // block)](
+            flat,
+            order,
+            segments.first,
+            segments.count,
+            out,
+            channels,
+            ORDERED=segments.order is not None,
+            BLOCK=block,
+            num_warps=1,
+        )
+    return out.view(rows, *values.shape[1:])

@@ -67,7 +67,8 @@ class BagRounds(Schedule):
         return partial(cls, options=BagOptions(**options))  # type: ignore[arg-type]
 
     def columns(self, data: Data) -> Ragged:
-        return columns_of(data, self.options.needs_tree, self.options.codes)
+        found = columns_of(data, self.options.needs_tree, self.options.codes)
+        return found.with_segments() if self.start.weight.is_cuda else found
 
     def cut_plan(self, cut: Cut) -> BagPlan:
         return BagPlan.of(cut, self.start.weight.dtype)

@@ -90,33 +90,29 @@ class BagPlan:
     @classmethod
     def of(cls, cut: Cut, dtype: torch.dtype) -> BagPlan:
         """The plan of some graphs."""
-
-        def into(name: str, space: str) -> Incidence:
-            return Incidence(cut[name], cut.rows[space])
-
         bags = None
         if "kind" in cut.columns:
             bags = BagParts(
                 cut["kind"],
                 cut["size"],
-                into("member_node", "nodes"),
-                into("member_bag", "bags"),
-                into("inside_edge", "edges"),
-                into("inside_bag", "bags"),
-                into("link_source", "bags"),
-                into("link_target", "bags"),
-                into("ring_node", "nodes"),
-                into("ring_bag", "bags"),
-                into("ring_next", "rings"),
-                into("ring_edge", "edges"),
-                into("ring_end", "rings"),
+                cut.incidence("member_node"),
+                cut.incidence("member_bag"),
+                cut.incidence("inside_edge"),
+                cut.incidence("inside_bag"),
+                cut.incidence("link_source"),
+                cut.incidence("link_target"),
+                cut.incidence("ring_node"),
+                cut.incidence("ring_bag"),
+                cut.incidence("ring_next"),
+                cut.incidence("ring_edge"),
+                cut.incidence("ring_end"),
                 _forest(cut),
                 cut.columns.get("code"),
                 cut.columns.get("place"),
             )
         return cls(
-            into("source", "nodes"),
-            into("target", "nodes"),
+            cut.incidence("source"),
+            cut.incidence("target"),
             bags,
             cut.weight("nodes", dtype),
             None if bags is None else cut.weight("bags", dtype),
