@@ -15,10 +15,11 @@ ENTRIES = 2**22  # of the matrices that are multiplied at once
 DENSE = 2048  # nodes of a graph up to which its powers are dense
 
 
-def return_probabilities(graphs: Sequence[Data], steps: int) -> list[Tensor]:
+def return_probabilities(graphs: Sequence[Data], steps: int, dtype: torch.dtype = torch.float32) -> list[Tensor]:
     """The probabilities that a random walk from a node is back after 1, 2, …, `steps` steps.
 
-    The same numbers as PyG's `AddRandomWalkPE`, for many graphs at once. They do not depend on the numbering of nodes.
+    The same numbers as PyG's `AddRandomWalkPE`, for many graphs at once. They do not depend on the numbering of nodes,
+    but for rounding.
 
     Shapes: each :math:`(n, steps)`
 
@@ -27,7 +28,7 @@ def return_probabilities(graphs: Sequence[Data], steps: int) -> list[Tensor]:
     [0.0, 0.5]
     """
     check_at_least("steps", steps, 1)
-    found: list[Tensor] = [torch.zeros(0, steps)] * len(graphs)
+    found: list[Tensor] = [torch.zeros(0, steps, dtype=dtype)] * len(graphs)
     by_size = sorted(range(len(graphs)), key=lambda number: graphs[number].num_nodes)
     start = 0
     while start < len(by_size):
@@ -37,9 +38,9 @@ def return_probabilities(graphs: Sequence[Data], steps: int) -> list[Tensor]:
         chosen = by_size[start:end]
         size = graphs[chosen[-1]].num_nodes
         if size > DENSE:
-            found[chosen[0]] = _of_large(graphs[chosen[0]], steps)
+            found[chosen[0]] = _of_large(graphs[chosen[0]], steps, dtype)
         else:
-            matrices = torch.stack([_walk(graphs[number], size) for number in chosen])
+            matrices = torch.stack([_walk(graphs[number], size, dtype) for number in chosen])
             for number, rows in zip(chosen, _diagonals(matrices, steps), strict=True):
                 found[number] = rows[: graphs[number].num_nodes].clone()
         start = end
@@ -66,11 +67,11 @@ def laplacian_vectors(graphs: Sequence[Data], count: int) -> list[Tensor]:
     return found
 
 
-def _walk(graph: Data, size: int) -> Tensor:
+def _walk(graph: Data, size: int, dtype: torch.dtype) -> Tensor:
     """The transition matrix, padded by zeros; a node without edges goes nowhere."""
     source, target = graph.edge_index
-    matrix = torch.zeros(size, size)
-    matrix.index_put_((source, target), torch.ones(len(source)), accumulate=True)
+    matrix = torch.zeros(size, size, dtype=dtype)
+    matrix.index_put_((source, target), torch.ones(len(source), dtype=dtype), accumulate=True)
     return matrix / matrix.sum(1, keepdim=True).clamp(min=1)
 
 
@@ -91,18 +92,18 @@ def _diagonals(walk: Tensor, steps: int) -> Tensor:
     return torch.stack(columns, 2)
 
 
-def _of_large(graph: Data, steps: int) -> Tensor:
+def _of_large(graph: Data, steps: int, dtype: torch.dtype) -> Tensor:
     """The same column by column, with a sparse matrix."""
     rows = graph.num_nodes
     source = graph.edge_index[0]
     degree = torch.bincount(source, minlength=rows).clamp(min=1)
     walk = torch.sparse_coo_tensor(
-        graph.edge_index, (1.0 / degree)[source], (rows, rows), check_invariants=False
+        graph.edge_index, (1.0 / degree.to(dtype))[source], (rows, rows), check_invariants=False
     ).coalesce()
-    found = torch.zeros(rows, steps)
+    found = torch.zeros(rows, steps, dtype=dtype)
     for first in range(0, rows, 512):
         columns = torch.arange(first, min(rows, first + 512))
-        reached = torch.zeros(rows, len(columns))
+        reached = torch.zeros(rows, len(columns), dtype=dtype)
         reached[columns, torch.arange(len(columns))] = 1.0
         for step in range(steps):
             reached = torch.sparse.mm(walk, reached)
