@@ -118,7 +118,8 @@ class Drawn(Source):
     """The training graphs in another order in every epoch.
 
     Batches are made on the device, all of the same shapes, so that one captured step serves them all. The order depends
-    on the epoch alone, so that it is the same for any runs and after a break.
+    on the epoch and the graphs alone, so that it is the same for any runs of the same split and after a break. Batches of
+    runs whose splits differ hold what any of them trains on: what a run does not train on takes part in its batch norms.
 
     Args:
         deck: all graphs.
