@@ -118,8 +118,9 @@ class Drawn(Source):
     """The training graphs in another order in every epoch.
 
     Batches are made on the device, all of the same shapes, so that one captured step serves them all. The order depends
-    on the epoch and the graphs alone, so that it is the same for any runs of the same split and after a break. Batches of
-    runs whose splits differ hold what any of them trains on: what a run does not train on takes part in its batch norms.
+    on the epoch and the graphs alone, so that it is the same for any runs of the same split and after a break. Batches
+    of runs whose splits differ hold what any of them trains on; what a run itself does not train on takes part in its
+    batch norms.
 
     Args:
         deck: all graphs.
