@@ -37,4 +37,20 @@ _LAZY = {
     "typed_tree": "neuraltrees.scenes.typed_trees",
 }
 
+__all__ = [
+    "LabelSpace",
+    "NodeLabel",
+    "Scene",
+    "SceneEdge",
+    "SceneNode",
+    "SceneReport",
+    "TypedGraph",
+    "TypedGraphSpec",
+    "parse_scene",
+    "read_scene",
+    "set_labels",
+    "typed_graph",
+    "write_labels",
+    *_LAZY,
+]
 __getattr__, __dir__ = _lazy_names(__name__, _LAZY)
