@@ -21,19 +21,16 @@ def object_pairs(position: Float64, size: Float64, group: Int64, spec: TypedGrap
     """
     known = np.flatnonzero(~(np.isnan(position) | np.isnan(size)).any(1))
     order = known[np.lexsort((position[known, 0], group[known]))]
-    position, size, group = position[order], size[order], group[order]
-    count = _candidates(position[:, 0], size[:, 0], group, spec)
+    count = _candidates(position[order, 0], size[order, 0], group[order], spec)
     bounds = np.searchsorted(count.cumsum(), np.arange(CHUNK, count.sum(), CHUNK), side="right")
     found = []
     for part in np.split(np.arange(len(order)), bounds):
         first = np.repeat(part, count[part])
         before = count[part].cumsum() - count[part]
         second = first + 1 + np.arange(len(first)) - np.repeat(before, count[part])
-        found.append(_related(position, size, first, second, spec))
+        one, other = order[first], order[second]
+        found.append(_related(position, size, np.minimum(one, other), np.maximum(one, other), spec))
     source, target, kind = (np.concatenate([each[i] for each in found]) for i in range(3))
-    source, target = order[source], order[target]
-    swap = (kind == NEAR) & (source > target)
-    source, target = np.where(swap, target, source), np.where(swap, source, target)
     by = np.lexsort((target, source))
     return source[by], target[by], kind[by]
 
