@@ -127,7 +127,8 @@ def test_datasets_by_name_train_with_their_presets(
     code, output, errors = run(capsys, "train", "--dataset", name, *options)
     assert code == 0, errors
     metric = "roc-auc" if name == "bace" else "accuracy"
-    assert f"{model} + sage on {name}: test {metric}" in output
+    parts = "graph" if model == "gnn" else "graph+tree"
+    assert f"{model} + bags ({parts}) on {name}: test {metric}" in output
 
 
 def test_a_network_of_a_public_dataset_predicts_for_smiles(

@@ -7,7 +7,6 @@ from typing import Literal
 
 from neuraltrees.decomposition.decompose import Method
 from neuraltrees.decomposition.sampling import Sampler
-from neuraltrees.htree.build import Terminal
 from neuraltrees.options import Spec, option
 
 DATA_ROOT_HELP = "Folder of the datasets; by default $NEURALTREES_DATA, else ~/.cache/neuraltrees."
@@ -47,7 +46,9 @@ class DataSpec(Spec):
     max_treewidth: int | None = option(None, "Treewidth bound k: keep a subgraph of treewidth at most k.", ge=1)
     sampler: Sampler = option("elimination", "How the treewidth is bounded: elimination, or as in the paper.")
     method: Method = option("min_fill", "How graphs are decomposed; canonical is the same for any numbering of nodes.")
-    terminal: Terminal = option("clique", "Leaves under complete bags alone, as in the paper, or under every bag.")
+    terminal: Literal["clique", "bag"] = option(
+        "clique", "Leaves under complete bags alone, as in the paper, or under every bag."
+    )
     walks: int = option(0, "Append so many return probabilities of random walks to the features of nodes.", ge=0)
     laplacian: int = option(0, "Append so many eigenvectors of the Laplacian to the features of nodes.", ge=0)
     nodes: str | None = option(None, "Graph file: a CSV file with a row per node, its name, features and label.")

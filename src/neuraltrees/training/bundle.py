@@ -169,7 +169,7 @@ class Bundle:
 
     def __repr__(self) -> str:
         bound = "" if self.max_treewidth is None else f", max_treewidth={self.max_treewidth}"
-        return f"Bundle({self.network.model} + {self.network.conv}, {self.objective!r}{bound}, facts={self.facts})"
+        return f"Bundle({self.network.name}, {self.objective!r}{bound}, facts={self.facts})"
 
     @classmethod
     def load(cls, path: PathLike, allow: Sequence[str] = ()) -> Bundle:

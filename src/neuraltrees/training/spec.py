@@ -108,9 +108,9 @@ class NetworkSpec(Spec):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What the network is called: its model, where there are messages its convolution, and a CRF head."""
+        """What the network is called: its model, where there are messages its convolution or parts, and a CRF head."""
         if self.schedule == "bags":
-            words: tuple[str, ...] = tuple(self.parts.split(","))
+            words: tuple[str, ...] = (self.model, f"bags ({self.parts})")
         else:
             words = (self.model,) if self.model in ("mlp", "none") else (self.model, str(self.conv))
         return (*words, "crf") if self.head == "crf" else words
