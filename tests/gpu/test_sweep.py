@@ -61,7 +61,7 @@ def on(device: str, plan: SweepPlan, inputs: tuple[Tensor, ...], gated: bool) ->
 def assert_all_close(there: list[Tensor], here: list[Tensor], tolerance: float) -> None:
     """Differences are measured by the largest entry: the gradient of a decay is a sum over all nodes, often near 0."""
     for one, two in zip(there, here, strict=True):
-        scale = 1 + (float(two.abs().max()) if two.numel() else 0.0)
+        scale = 1 + (float(two.detach().abs().max()) if two.numel() else 0.0)
         torch.testing.assert_close(one.cpu(), two.cpu(), rtol=tolerance, atol=tolerance * scale)
 
 
