@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -206,7 +207,7 @@ def compared(
     return ours, theirs
 
 
-def versus(name: str) -> dict[str, object]:
+def versus(name: str) -> dict[str, Any]:
     """What `agrum_rival.py` measured before it ended, was killed or ran out of time."""
     command = [sys.executable, str(Path(__file__).with_name("agrum_rival.py")), name]
     try:
@@ -233,7 +234,7 @@ def against_pyagrum(kind: str, names: list[str]) -> list[Row]:
             found = versus(name)
         shown = [Path(name).name.split(".")[0], f"{found['entries']:,.0f}"]
         for question in totals:
-            times = dict(found[question])  # type: ignore[call-overload]
+            times = dict(found[question])
             mine = times.pop("neuraltrees")
             rival = min(times.values(), default=None)
             shown.append(f"{1e3 * mine:.3f}")

@@ -124,7 +124,7 @@ def tensors_of(tree: nx.Graph, graph: TypedGraph) -> HeteroData:
 def trees(layouts: list[str]) -> list[tuple[str, ...]]:
     rows = []
     for layout in layouts:
-        scene = building(layout)  # type: ignore[arg-type]
+        scene = building(layout)
         graph = typed_graph(scene)
         ours = seconds(lambda scene=scene: typed_tree(scene), 100)
         tree = typed_tree(scene)

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GINEConv
 
 import neuraltrees as nt
+from neuraltrees.nn import triton_kernels
 from neuraltrees.nn.sweep import SweepPlan, fused, jumping, sweep
 
 BAR = 1.5
@@ -270,10 +271,10 @@ def main() -> None:
     if device.type == "cpu":
         torch.set_num_threads(1)
     else:
-        print(f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}, Triton: {fused.available()}")
+        print(f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}, Triton: {triton_kernels.available()}")
         given.repeats *= 10
     batches(batch, plan, device, given.channels, given.repeats)
-    if device.type == "cuda" and fused.available():
+    if device.type == "cuda" and triton_kernels.available():
         large_trees(device, given.channels, given.repeats // 5)
 
 

@@ -232,3 +232,10 @@ def test_times_are_kept_for_every_device(tmp_path: Path, data_root: Path, monkey
     page = markdown(times.TRAINING.show(results, tmp_path))
     assert page.count("\n| GIN | 2000.0 ms | 2000.0 ms | 1.0 × (4.4 ×) |") == 2
     assert (tmp_path / "train-time.svg").exists()
+
+
+def test_a_part_of_an_experiment_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, errors = run(capsys, "molecules-zinc", "--quick", "--only", "nonsense", "--out", tmp_path)
+    assert code == 2 and "Expected --only with words of a name out of dataset zinc, network GNN;" in errors
+    code, _, errors = run(capsys, "table1", "--quick", "--only", "GCN", "--out", tmp_path)
+    assert code == 2 and "Expected --only for" in errors and "got table1. Leave it out." in errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from neuraltrees.nn.ensemble import fused_norm
+from neuraltrees.nn import triton_kernels
 from neuraltrees.nn.ensemble.norm import RunBatchNorm
 from tests.nn.ensemble.fused_norms import CASES, Case, compare
 
@@ -24,7 +24,7 @@ def test_many_rows_and_channels(relu: bool) -> None:
 
 
 def test_the_layer_uses_it_in_training_alone() -> None:
-    assert fused_norm.available()
+    assert triton_kernels.available()
     norm = RunBatchNorm(4).cuda()
     h = torch.randn(30, 4, device="cuda", requires_grad=True)
     assert type(norm.padded(h).grad_fn).__name__ == "NormReluBackward"

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuraltrees.nn import triton_kernels
 from neuraltrees.nn.sweep import SweepLayer, SweepPlan, function, fused, jumping, sweep
 from tests.nn.sweep.forests import SHAPES, edges_of, random_parents
 
@@ -66,7 +67,7 @@ def assert_all_close(there: list[Tensor], here: list[Tensor], tolerance: float) 
 
 
 def test_triton_compiles_the_kernels() -> None:
-    assert fused.available(), "CUDA builds of torch bring Triton; `fused.available` warns why it does not work"
+    assert triton_kernels.available(), "CUDA builds of torch bring Triton; a warning says why it does not work"
 
 
 @pytest.mark.parametrize("gated", [False, True])
@@ -133,7 +134,7 @@ def test_large_and_deep_trees_jump(size: int, back: int, gated: bool) -> None:
 @pytest.mark.parametrize("way", ["fused", "jumping"])
 def test_replayed_work_equals_eager_work(way: str, gated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if way == "jumping":
-        monkeypatch.setattr(fused, "available", lambda: False)
+        monkeypatch.setattr(triton_kernels, "available", lambda: False)
     plan = PLANS["molecules"].to("cuda")
     inputs = [each.cuda() for each in drawn((plan.num_nodes, 64), torch.float32)]
     values, decay, gate, grad = inputs

@@ -139,7 +139,8 @@ def _observed(model: MarkovNetwork | BayesianNetwork, file: Path | None, listed:
             text = content.decode("utf-8-sig", errors="replace").splitlines()
             lines = [(f"{file}: line {n}", line) for n, line in enumerate(text, 1) if line.strip()] + lines
         else:
-            given.update(read_evidence(file))  # type: ignore[arg-type]
+            for number, state_of_it in read_evidence(file).items():
+                given[number] = state_of_it
     for place, line in lines:
         name, equals, state = (part.strip() for part in line.partition("="))
         if not (name and equals and state):
@@ -149,11 +150,14 @@ def _observed(model: MarkovNetwork | BayesianNetwork, file: Path | None, listed:
             raise InputError(f"{place}: expected each variable once; got {name!r} again.")
         given[variable] = _by_name_or_number(state, _states_of(model, variable))
     if isinstance(model, BayesianNetwork):
-        return model.numbered(given)  # type: ignore[arg-type]
-    words = next((each for pair in given.items() for each in pair if isinstance(each, str)), None)
-    if words is not None:
-        raise InputError(f"Expected variables and states of a .uai model by number, from 0; got {words!r}.")
-    return given  # type: ignore[return-value]
+        return model.numbered(given)
+    numbered: dict[int, int] = {}
+    for key, value in given.items():
+        if isinstance(key, str) or isinstance(value, str):
+            word = key if isinstance(key, str) else value
+            raise InputError(f"Expected variables and states of a .uai model by number, from 0; got {word!r}.")
+        numbered[key] = value
+    return numbered
 
 
 def _states_of(model: MarkovNetwork | BayesianNetwork, variable: str | int) -> Sequence[str]:
@@ -162,9 +166,9 @@ def _states_of(model: MarkovNetwork | BayesianNetwork, variable: str | int) -> S
 
     if not isinstance(model, BayesianNetwork):
         return ()
-    by_number = isinstance(variable, int) and variable < len(model.names)
-    name = model.names[variable] if by_number else variable  # type: ignore[index]
-    return model.states[model.names.index(name)] if name in model.names else ()
+    if isinstance(variable, int):
+        return model.states[variable] if variable < len(model.names) else ()
+    return model.states[model.names.index(variable)] if variable in model.names else ()
 
 
 def _by_name_or_number(word: str, names: Sequence[str]) -> str | int:

@@ -97,6 +97,11 @@ def reproduce(
         _list(EXPERIMENTS.values())
         return
     chosen = _chosen(name, EXPERIMENTS)
+    whole = [each.name for each in chosen if not each.divides]
+    if only is not None and whole:
+        raise InputError(
+            f"Expected --only for an experiment that can be run in parts; got {', '.join(whole)}. Leave it out."
+        )
     check_device(device)
     scale = Scale(quick, runs, epochs, device, None if data_root is None else str(data_root), workers, only, compiled)
     folder = out / "quick" if quick else out

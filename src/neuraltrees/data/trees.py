@@ -48,7 +48,7 @@ def with_trees(graphs: Sequence[Data], settings: TreeSettings) -> Sequence[Data]
     return [built.get(number, graph) for number, graph in enumerate(graphs)]
 
 
-def joined_graphs(graphs: Sequence[Data], settings: TreeSettings | None = None) -> Data:
+def graph_union(graphs: Sequence[Data], settings: TreeSettings | None = None) -> Data:
     """One graph of all, with the graph of every node in `batch`, and with `settings` their H-trees as one forest.
 
     It holds nothing else of the graphs: for many small ones this is much quicker than `Batch.from_data_list`.

@@ -65,6 +65,7 @@ class Experiment:
         draw: writes figures into the folder and returns the content of a page.
         large: whether it takes hours; `neuraltrees reproduce all` skips it.
         shrinks: whether the quick version is smaller, so that its numbers are those of a smoke test.
+        divides: whether a part of it may be run and drawn; see `Scale.only`.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Experiment:
     draw: Callable[[Results, Path], list[Block]]
     large: bool = False
     shrinks: bool = True
+    divides: bool = False
 
     @classmethod
     def of_cells(
@@ -81,8 +83,7 @@ class Experiment:
         """An experiment that is a list of trainings."""
 
         def measure(scale: Scale, path: Path, log: Log) -> Results:
-            wanted = [cell for cell in cells(scale) if scale.wants(cell.name)]
-            return run_cells(name, wanted, path, scale.device, log)
+            return run_cells(name, cells(scale), path, scale.device, log)
 
         return cls(name, what, measure, draw)
 

@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from neuraltrees.errors import InputError
 from neuraltrees.experiments.cells import Cell, Log, run_cells
 from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.page import Block, Figure, Table
 from neuraltrees.experiments.statistics import p_value
 from neuraltrees.plots.style import panels, save_both
-from neuraltrees.tuning.store import Record, Results
+from neuraltrees.tuning.store import Record, Results, in_words
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,11 @@ def cells(datasets: Sequence[str], scale: Scale) -> list[Cell]:
 
 
 def measure(name: str, datasets: Sequence[str], scale: Scale, path: Path, log: Log) -> Results:
-    chosen = [cell for cell in cells(datasets, scale) if scale.wants(cell.name)]
+    everything = cells(datasets, scale)
+    chosen = [cell for cell in everything if scale.wants(cell.name)]
+    if not chosen:
+        names = "; ".join(in_words(cell.name) for cell in everything)
+        raise InputError(f"Expected --only with words of a name out of {names}; got {scale.only!r}.")
     return run_cells(name, chosen, path, scale.device, log)
 
 
@@ -194,7 +199,7 @@ def _row(name: str, record: Record, base: Record | None, protocol: Protocol) -> 
 
 
 def _experiment(name: str, what: str, datasets: Sequence[str]) -> Experiment:
-    return Experiment(name, what, partial(measure, name, datasets), partial(draw, name), large=True)
+    return Experiment(name, what, partial(measure, name, datasets), partial(draw, name), large=True, divides=True)
 
 
 EXPERIMENTS = (

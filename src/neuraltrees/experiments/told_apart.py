@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.data.encodings import return_probabilities
-from neuraltrees.data.trees import TreeSettings, joined_graphs
+from neuraltrees.data.trees import TreeSettings, graph_union
 from neuraltrees.datasets.expressivity import GraphPair
 from neuraltrees.errors import InputError
 from neuraltrees.nn.network import Network
@@ -93,7 +93,7 @@ def compare(pair: GraphPair, networks: Sequence[tuple[Rival, Network]], seed: in
     """
     draw = torch.Generator().manual_seed(seed)
     graphs = [renumbered(each, draw) for each in (pair.first, pair.second, pair.first) for _ in range(COPIES)]
-    joined = joined_graphs(graphs, TREES)
+    joined = graph_union(graphs, TREES)
     reads_most = max(networks, key=lambda each: (each[0].codes, each[1].needs_tree))[1]
     plan = reads_most.plan(joined)  # the others read less of it
     ones = torch.ones(int(joined.num_nodes), 1, dtype=torch.float64)

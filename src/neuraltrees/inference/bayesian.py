@@ -16,7 +16,9 @@ from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph, moralize
 from neuraltrees.inference.markov import MarkovNetwork, check_structure
 
-NamedEvidence: TypeAlias = Mapping[str, str] | Mapping[str, int] | Mapping[int, int] | Mapping[int, str]
+NamedEvidence: TypeAlias = (
+    Mapping[str, str] | Mapping[str, int] | Mapping[int, int] | Mapping[int, str] | Mapping[str | int, str | int]
+)
 
 ROUNDING = 1e-2  # of the sum of a row: files give few digits
 

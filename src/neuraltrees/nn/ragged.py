@@ -132,7 +132,7 @@ class Ragged:
         return Ragged({**self.ptr, **(ptr or {})}, {**self.columns, **columns}, {**self.limits, **(limits or {})})
 
     def with_segments(self) -> Ragged:
-        """The same with three more columns for every one that counts rows of another space: see `segments_of`."""
+        """The same with three more columns for every one that counts rows of another space: see `Segments`."""
         more: dict[str, Column] = {}
         for name, column in self.columns.items():
             if column.into is None or column.into == column.space:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from neuraltrees.data.trees import TreeSettings, joined_graphs
+from neuraltrees.data.trees import TreeSettings, graph_union
 from neuraltrees.decomposition import BagKind
 from neuraltrees.errors import InputError
 from neuraltrees.nn.schedule.bags import BagRounds
@@ -65,7 +65,7 @@ def bag_effects(predictor: Predictor, graph: Data) -> BagEffects:
             f"{type(schedule).__name__} per {bundle.objective.level}. Train with schedule='bags' on labels of graphs."
         )
     (scaled,) = predictor.prepared([graph])
-    alone: BagPlan = schedule.plan(joined_graphs([scaled], TreeSettings.of(bundle)))
+    alone: BagPlan = schedule.plan(graph_union([scaled], TreeSettings.of(bundle)))
     assert alone.bags is not None
     count = len(alone.bags.kind)
     answers = torch.cat([
@@ -85,7 +85,7 @@ def _answers(predictor: Predictor, graph: Data, left_out: Sequence[int], count: 
     network = predictor.network
     like = next(network.parameters())
     copies = [graph] * len(left_out)
-    plan: Any = network.plan(joined_graphs(copies, TreeSettings.of(predictor.bundle)))
+    plan: Any = network.plan(graph_union(copies, TreeSettings.of(predictor.bundle)))
     weight = torch.ones(len(left_out), count + 1, dtype=like.dtype)
     weight[range(len(left_out)), left_out] = 0
     plan = replace(plan, rounds=replace(plan.rounds, bag_weight=weight[:, :count].flatten().to(like.device)))

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from neuraltrees.data.graph_checks import type_of
 from neuraltrees.data.task import Task
-from neuraltrees.data.trees import TreeSettings, joined_graphs
+from neuraltrees.data.trees import TreeSettings, graph_union
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
 from neuraltrees.nn.network import Network
@@ -91,7 +91,7 @@ def planned_batches(
 
 def _columns(task: Task, network: Network, dtype: torch.dtype) -> Ragged:
     trees = TreeSettings.of(task) if network.needs_tree else None
-    ragged = network.schedule.columns(joined_graphs(task.graphs, trees))
+    ragged = network.schedule.columns(graph_union(task.graphs, trees))
     return ragged.with_columns(_features(task.graphs, task.types, network, dtype))
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from neuraltrees.errors import NeuralTreesWarning
-from neuraltrees.nn.ensemble import fused_norm
 from tests.nn.ensemble.fused_norms import CASES
 
 ROOT = Path(__file__).parents[3]
@@ -33,23 +31,3 @@ def test_interpreted_kernels_give_what_torch_gives(module: str, printed: list[st
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines() == printed, run.stdout
-
-
-def test_a_triton_that_does_not_work_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise RuntimeError("Failed to find C compiler")
-
-    fused_norm.available.cache_clear()
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    monkeypatch.setattr(fused_norm, "_probe", broken)
-    with pytest.warns(NeuralTreesWarning, match="Failed to find C compiler"):
-        assert not fused_norm.available()
-    assert not fused_norm.available()
-    fused_norm.available.cache_clear()
-
-
-def test_without_triton_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    fused_norm.available.cache_clear()
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert not fused_norm.available()
-    fused_norm.available.cache_clear()

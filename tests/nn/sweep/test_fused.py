@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from neuraltrees.errors import NeuralTreesWarning
+from neuraltrees.nn import triton_kernels
 from neuraltrees.nn.sweep import SweepPlan, function, fused, jumping, native_passes
 
 ROOT = Path(__file__).parents[3]
@@ -45,29 +45,9 @@ def test_large_trees_and_machines_without_triton_jump(monkeypatch: pytest.Monkey
     small, large = (
         SweepPlan(torch.tensor([-1]), torch.tensor([0, 1]), None, 0, size) for size in (1, fused.LARGEST + 1)
     )
-    monkeypatch.setattr(fused, "available", lambda: True)
+    monkeypatch.setattr(triton_kernels, "available", lambda: True)
     assert function._kernels(OnGpu(), small) is fused  # type: ignore[arg-type,comparison-overlap]
     assert function._kernels(OnGpu(), large) is jumping  # type: ignore[arg-type,comparison-overlap]
-    monkeypatch.setattr(fused, "available", lambda: False)
+    monkeypatch.setattr(triton_kernels, "available", lambda: False)
     assert function._kernels(OnGpu(), small) is jumping  # type: ignore[arg-type,comparison-overlap]
     assert function._kernels(torch.zeros(1), small) is native_passes  # type: ignore[comparison-overlap]
-
-
-def test_a_triton_that_does_not_work_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise RuntimeError("Failed to find C compiler")
-
-    fused.available.cache_clear()
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    monkeypatch.setattr(fused, "_probe", broken)
-    with pytest.warns(NeuralTreesWarning, match="Failed to find C compiler"):
-        assert not fused.available()
-    assert not fused.available()
-    fused.available.cache_clear()
-
-
-def test_without_triton_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    fused.available.cache_clear()
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert not fused.available()
-    fused.available.cache_clear()

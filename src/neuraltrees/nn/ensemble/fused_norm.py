@@ -5,41 +5,13 @@ Shapes: all states :math:`(N, C)` with the channels of all runs side by side, we
 
 from __future__ import annotations
 
-import importlib.util
-import warnings
-from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from neuraltrees.errors import NeuralTreesWarning
-
 CHANNELS, ROWS, MOST_SHARES = 32, 64, 64
 EPSILON = 1e-5
-
-
-@cache
-def available() -> bool:
-    """Whether Triton is installed and can compile the kernels; a warning says why not."""
-    if importlib.util.find_spec("triton") is None:
-        return False
-    try:
-        _probe()
-    except Exception as error:  # of a compiler, a driver or a version: norms are slower without, and as right
-        warnings.warn(
-            f"Expected Triton to compile the kernels of batch norm; got {type(error).__name__}: {error}. Norms go on "
-            "by torch's own, which are slower. Install the Triton that belongs to your torch, and a C compiler.",
-            NeuralTreesWarning,
-            stacklevel=2,
-        )
-        return False
-    return True
-
-
-def _probe() -> None:
-    h, scale, shift, mean, var = torch.ones(5, 2, 1, device="cuda").unbind()
-    NormRelu.apply(h, scale[0], shift[0], None, mean[0].clone(), var[0].clone(), 0.1, True)  # type: ignore[no-untyped-call]
 
 
 class NormRelu(torch.autograd.Function):

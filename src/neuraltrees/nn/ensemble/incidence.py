@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neuraltrees.nn.ensemble import fused_norm
+from neuraltrees.nn import triton_kernels
 
 BLOCK = 256  # channels of a program
 
@@ -75,7 +75,7 @@ class Incidence:
     def summed(self, values: Tensor) -> Tensor:
         """The same without a gradient of its own."""
         fits = values.is_cuda and values.dtype == torch.float32 and self.segments is not None
-        if fits and not torch.compiler.is_compiling() and fused_norm.available():
+        if fits and not torch.compiler.is_compiling() and triton_kernels.available():
             assert self.segments is not None
             return segment_sum(values, self.segments, self.rows)
         return values.new_zeros(self.rows, *values.shape[1:]).index_add(0, self.index, values)

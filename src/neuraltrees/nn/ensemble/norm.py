@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from neuraltrees.nn import triton_kernels
 from neuraltrees.nn.ensemble import fused_norm
 
 
@@ -43,7 +44,7 @@ class RunBatchNorm(nn.Module):
 
         Shapes: h :math:`(N, *, F)`, weight :math:`(N)`
         """
-        fused = self.training and h.is_cuda and h.dtype == torch.float32 and len(h) > 0 and fused_norm.available()
+        fused = self.training and h.is_cuda and h.dtype == torch.float32 and len(h) > 0 and triton_kernels.available()
         if fused and not torch.compiler.is_compiling():
             out: Tensor = fused_norm.NormRelu.apply(  # type: ignore[no-untyped-call]
                 h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum, relu

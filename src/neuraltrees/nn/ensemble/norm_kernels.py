@@ -6,17 +6,7 @@ every time.
 
 from __future__ import annotations
 
-from typing import Any
-
-try:
-    import triton
-    import triton.language as tl
-
-    jit: Any = triton.jit
-except ImportError:  # `fused_norm.available` says so; this module is read without Triton by tools alone
-
-    def jit(kernel: Any) -> Any:
-        return kernel
+from neuraltrees.nn.triton_language import jit, tl
 
 
 @jit

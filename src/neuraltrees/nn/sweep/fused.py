@@ -5,15 +5,12 @@ Nothing waits for the device and all sizes come from shapes, so that the work ca
 
 from __future__ import annotations
 
-import importlib.util
-import warnings
-from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from neuraltrees.errors import NeuralTreesWarning
+from neuraltrees.nn import triton_kernels
 from neuraltrees.nn.sweep.plan import SweepPlan
 
 # A program takes some tenths of a microsecond per place. For larger trees pointer jumping is quicker, whose some
@@ -26,31 +23,7 @@ PADDING = 32  # programs for the places after the last tree
 
 def suits(plan: SweepPlan) -> bool:
     """Whether one program can walk the largest tree, and Triton works here."""
-    return plan.largest <= LARGEST and available()
-
-
-@cache
-def available() -> bool:
-    """Whether Triton is installed and can compile the kernels; a warning says why not."""
-    if importlib.util.find_spec("triton") is None:
-        return False
-    try:
-        _probe()
-    except Exception as error:  # of a compiler, a driver or a version: sweeps are slower without, and as right
-        warnings.warn(
-            f"Expected Triton to compile the kernels of sweeps; got {type(error).__name__}: {error}. Sweeps go on by "
-            "pointer jumping, which is slower. Install the Triton that belongs to your torch, and a C compiler.",
-            NeuralTreesWarning,
-            stacklevel=2,
-        )
-        return False
-    return True
-
-
-def _probe() -> None:
-    parent, tree_ptr = (torch.tensor(each, device="cuda") for each in ([-1, 0], [0, 2]))
-    values, factors = (torch.ones(rows, 1, device="cuda") for rows in (2, 1))
-    passes(values, factors, SweepPlan(parent, tree_ptr, None, 1, 2))
+    return plan.largest <= LARGEST and triton_kernels.available()
 
 
 def passes(values: Tensor, factors: Tensor, plan: SweepPlan, keep: bool = True) -> tuple[Tensor | None, Tensor]:

@@ -14,17 +14,7 @@ Shapes: values, rows, sums, out and grad :math:`(N, K)`; factors and their gradi
 
 from __future__ import annotations
 
-from typing import Any
-
-try:
-    import triton
-    import triton.language as tl
-
-    jit: Any = triton.jit
-except ImportError:  # `fused.available` says so; this module is read without Triton by tools alone
-
-    def jit(kernel: Any = None, **options: Any) -> Any:
-        return kernel if kernel is not None else jit
+from neuraltrees.nn.triton_language import jit, tl
 
 
 @jit
