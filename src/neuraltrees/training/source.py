@@ -24,6 +24,7 @@ from neuraltrees.training.spec import TrainingSpec
 A = TypeVar("A")
 B = TypeVar("B")
 ROUNDS_OF_DRAWS = 32  # epochs whose draws say how much room a batch needs
+UNIT = 16  # of rows: gradients of weights are summed in so many shares
 DRAWS = 1000  # seeds per epoch
 
 
@@ -187,7 +188,7 @@ class Drawn(Source):
     def _room(self) -> dict[str, int]:
         """More rows than any batch of some epochs has."""
         most = torch.stack([self._totals(self._draw(epoch)).amax(1) for epoch in range(ROUNDS_OF_DRAWS)]).amax(0)
-        return dict(zip(self.deck.ragged.ptr, ((most + 8) // 8 * 8).tolist(), strict=True))
+        return dict(zip(self.deck.ragged.ptr, ((most // UNIT + 1) * UNIT).tolist(), strict=True))
 
 
 class Prefetched(Drawn):

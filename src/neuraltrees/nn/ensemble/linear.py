@@ -10,6 +10,9 @@ from torch import Tensor, nn
 
 from neuraltrees.nn.ensemble.sparse import SparseMap
 
+SHARES = (16, 8, 4, 2)  # into which the rows of a gradient of weights may be divided on a GPU
+ROWS = 128  # of a share, at least
+
 
 class RunLinear(nn.Module):
     r"""A linear layer for one run, or for R runs with separate weights.
@@ -101,4 +104,28 @@ class _RunProduct(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             of_h = torch.empty_like(h)
             torch.bmm(by_run, weight.transpose(1, 2), out=of_h.transpose(0, 1))
-        return of_h, torch.bmm(h.permute(1, 2, 0), by_run)
+        return of_h, weight_gradient(h, grad, _shares(h))
+
+
+def weight_gradient(h: Tensor, grad: Tensor, shares: int = 1) -> Tensor:
+    """The gradient of the weights of every run: a sum over all rows.
+
+    Args:
+        h, grad: the states and the gradient of their products.
+        shares: into how many the rows are divided, which are summed apart; a GPU works on all of them at once. A
+            divisor of their number.
+
+    Shapes: h :math:`(N, R, F)`, grad :math:`(N, R, O)` → :math:`(R, F, O)`
+    """
+    runs = h.shape[1]
+    # Every row in turn goes to another share, so that shares and runs are one dimension without copying anything.
+    mine, theirs = (each.contiguous().view(-1, shares * runs, each.shape[2]) for each in (h, grad))
+    parts = torch.bmm(mine.permute(1, 2, 0), theirs.transpose(0, 1))
+    return parts if shares == 1 else parts.view(shares, runs, *parts.shape[1:]).sum(0)
+
+
+def _shares(h: Tensor) -> int:
+    """Few and small products of many rows leave most of a GPU idle."""
+    if not h.is_cuda:
+        return 1
+    return next((share for share in SHARES if len(h) % share == 0 and len(h) >= ROWS * share), 1)
