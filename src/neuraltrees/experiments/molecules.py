@@ -170,7 +170,7 @@ def draw(name: str, results: Results, folder: Path) -> list[Block]:
         rows = [_row(each, record, base, protocol) for each, record in records.items()]
         best = "lower is better" if protocol.lower_is_better else "higher is better"
         blocks.append(f"**{dataset}**, {protocol.what} of the test graphs ({best}). {protocol.published}".strip())
-        blocks.append(Table(["network", "parameters", "validation", "test", "− GNN", "seconds"], rows))
+        blocks.append(Table(["network", "parameters", "validation", "test", "− GNN"], rows))
         for place, record in enumerate(records.values()):
             values = [_shown(run["test"], protocol) for run in record["runs"]]
             panel.plot([place] * len(values), values, "o", alpha=0.5, color=f"C{place}")
@@ -203,7 +203,7 @@ def _row(name: str, record: Record, base: Record | None, protocol: Protocol) -> 
             gap = statistics.fmean(mine) - statistics.fmean(theirs)
             p = p_value(mine, theirs)
             against = f"{gap:+.{digits}f}" + ("" if p is None else f" (p {'< 1e-4' if p < 1e-4 else f'= {p:.2g}'})")
-    return [name, f"{record['parameters']:,}", *columns, against, f"{record['seconds']:.0f}"]
+    return [name, f"{record['parameters']:,}", *columns, against]
 
 
 def _experiment(name: str, what: str, datasets: Sequence[str]) -> Experiment:
