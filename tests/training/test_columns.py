@@ -64,6 +64,8 @@ def test_folders_that_hold_something_else(tmp_path: Path) -> None:
         nt.InputError, match=r"Expected .* to hold the graphs of this task with these trees; got others"
     ):
         fit(task.replace(terminal="clique"), BAGS, kept, runs)
+    with pytest.raises(nt.InputError, match="got others"):
+        fit(task, BAGS.replace(bag_codes=True), kept, runs)
     column = next(path for path in tmp_path.iterdir() if path.name == "column.member_bag.column")
     column.write_bytes(column.read_bytes()[:-1])
     with pytest.raises(nt.InputError, match=r"Expected .*member_bag.column to have \d+ bytes; got \d+. Delete"):

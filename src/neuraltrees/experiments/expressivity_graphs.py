@@ -55,7 +55,9 @@ TRAINED: dict[str, dict[str, dict[str, Any]]] = {
         "graph and tree, codes": {"parts": "graph+tree", "bag_codes": True},
     },
 }
-EPOCHS = {"exp": 10, "csl": 40}
+EPOCHS = {"exp": 40, "csl": 40}
+# The first division of EXP into folds was looked at while this experiment was made: so the second one counts.
+FIRST_SEED = {"exp": 10, "csl": 0}
 COMMON: dict[str, Any] = {
     "model": "neural-tree",
     "conv": "gin",
@@ -80,14 +82,15 @@ def cells(scale: Scale) -> list[Cell]:
     for dataset, networks in TRAINED.items():
         numbers = scale.choose((FOLDS[dataset], 1), (EPOCHS[dataset], 2))
         for network, options in networks.items():
-            values = COMMON | {"batches": BATCHES[dataset], "evaluate_every": numbers["epochs"]} | numbers | options
+            fixed = {"batches": BATCHES[dataset], "seed": FIRST_SEED[dataset], "evaluate_every": numbers["epochs"]}
+            values = COMMON | fixed | numbers | options
             found.append(Cell.of({"dataset": dataset, "network": network}, dataset=dataset, **values))
     return found
 
 
 def measure(scale: Scale, path: Path, log: Log) -> Results:
     """Trains and compares what is missing in the JSON file."""
-    run_cells(NAME, [cell for cell in cells(scale) if scale.wants(cell.name)], path, scale.device, log)
+    run_cells(NAME, cells(scale), path, scale.device, log)
     with open_store(path, NAME, defaults=DEFAULTS) as store:
         for category, source in PAIRS.items():
             name = {"pairs": source, "category": category}
@@ -101,7 +104,7 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
                 "seed": SEED,
                 "first_pairs": 2 if scale.quick else None,
             }
-            if not scale.wants(name) or store.get(name, settings) is not None:
+            if store.get(name, settings) is not None:
                 continue
             values = _compared(category, scale, settings["first_pairs"])
             record = store.add(name, values | machine("cpu"), settings)

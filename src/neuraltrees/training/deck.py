@@ -97,9 +97,7 @@ def _columns(task: Task, network: Network, dtype: torch.dtype) -> Ragged:
 
 def _kept(folder: PathLike, task: Task, network: Network, dtype: torch.dtype) -> Ragged:
     """The columns that a folder holds, made and written if there are none."""
-    kind = f"{type(network.schedule).__name__} {network.needs_tree} {network.reads_edges} {dtype}"
-    kind += f" {next(network.parameters()).device.type}"
-    subject = f"{task.fingerprint()} {kind}"
+    subject = f"{task.fingerprint()} {network.schedule.column_kind}, edges {network.reads_edges}, {dtype}"
     found = open_columns(folder, subject)
     if found is None:
         write_columns(folder, _columns(task, network, dtype), subject)

@@ -83,6 +83,11 @@ class Schedule(nn.Module):
         """All that plans are made of, graph by graph; see `cut_plan`."""
         raise NotImplementedError
 
+    @property
+    def column_kind(self) -> str:
+        """What `columns` depends on besides the data, in words: columns that were kept serve only networks of this."""
+        return f"{type(self).__name__}, trees {self.needs_tree}"
+
     def cut_plan(self, cut: Cut) -> Any:
         """The plan of some of the graphs that `columns` saw, maybe with padding."""
         raise NotImplementedError

@@ -70,6 +70,10 @@ class BagRounds(Schedule):
         found = columns_of(data, self.options.needs_tree, self.options.codes)
         return found.with_segments() if self.start.weight.is_cuda else found
 
+    @property
+    def column_kind(self) -> str:
+        return f"{super().column_kind}, codes {self.options.codes}, segments {self.start.weight.is_cuda}"
+
     def cut_plan(self, cut: Cut) -> BagPlan:
         return BagPlan.of(cut, self.start.weight.dtype)
 
