@@ -19,6 +19,7 @@ from neuraltrees.nn.encoder import Categories, Features, make_encoder
 from neuraltrees.nn.ensemble.dropout import Dropout, DropoutMasks
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.head import Head, NoHead, Places
+from neuraltrees.nn.parallel import Group
 from neuraltrees.nn.parts import HeadName, check_sizes, find_head, given_sizes, made, reads_edges
 from neuraltrees.nn.plan import Plan
 from neuraltrees.nn.ragged import Cut
@@ -162,7 +163,7 @@ class Network(nn.Module):
         """What the head reads: states of nodes, and features of edges."""
         x, edge_attr = self._encoded(x, plan, edge_attr)
         h: Tensor = self.schedule(x, plan.rounds, edge_attr)
-        return self._dropped(h), edge_attr
+        return self._dropped(h, None if plan.part is None else plan.part.owned), edge_attr
 
     def _encoded(
         self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None
@@ -179,8 +180,8 @@ class Network(nn.Module):
             edge_attr = self.edge_encoder(edge_attr)
         return x, edge_attr
 
-    def _dropped(self, h: Tensor) -> Tensor:
-        dropped: Tensor = h if self.drop is None else self.drop(self.schedule.activation(h))
+    def _dropped(self, h: Tensor, numbers: Tensor | None = None) -> Tensor:
+        dropped: Tensor = h if self.drop is None else self.drop(self.schedule.activation(h), numbers)
         return dropped
 
     def _traced_rounds(self, x: Any, edge_index: Any, kappa: Any = None, edge_type: Any = None) -> Any:
@@ -254,6 +255,36 @@ class Network(nn.Module):
             )
         return self._planned(data, self.head.plan(data, known) if self.head.reads_labels else self.head.plan(data))
 
+    def part_plan(self, data: Data, group: Group) -> Plan:
+        """The plan of what one of several processes computes of a graph: `model(data.x[plan.part.nodes], plan)` answers
+        for the nodes `plan.part.owned`.
+
+        Every process makes the plan of its own part from the same data; H-trees are cut where few states are shared.
+        All processes then call the network together, forward and backward. The gradients of a process are those of the
+        losses of all; their sum over the processes is the gradient of the sum.
+
+        Args:
+            data: a graph or a batch of graphs, with H-trees (`ToHTree`).
+            group: the processes.
+        """
+        self._check_data(data)
+        if not self.head.by_row:
+            raise InputError(
+                f"Expected a head that answers for every node by its own state, to compute in parts; got "
+                f"{type(self.head).__name__}. Use head='node', or one process."
+            )
+        rounds, part = self.schedule.part(data, group)
+        places = self.head.plan(data)
+        here = next(self.parameters()).device
+        kinds = data.get("node_type")
+        of_part = replace(
+            places,
+            node_type=None if places.node_type is None else places.node_type.cpu()[part.owned],
+            graph=None if places.graph is None else places.graph.cpu()[part.owned],
+        )
+        types = None if self.encoder is None or kinds is None else kinds.cpu()[part.nodes]
+        return Plan(rounds, of_part, types, len(part.nodes), len(part.edges), self._kind, part).to(here)
+
     def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> list[Plan]:
         """Plans of what a head that reads labels is trained on, for `loss`; steps take turns.
 
@@ -320,13 +351,17 @@ class Network(nn.Module):
             if module is not None:
                 module.reset_parameters()
 
-    def set_dropout(self, seeds: Tensor | None) -> DropoutMasks | None:
+    def set_dropout(self, seeds: Tensor | None, stream: int = 0) -> DropoutMasks | None:
         """Lets every run draw its dropout from a seed of its own; None for torch's generator.
+
+        Args:
+            seeds: of the runs.
+            stream: see `DropoutMasks`.
 
         Shapes: seeds :math:`(R)`
         """
         drops = [module for module in self.modules() if isinstance(module, Dropout | ExternalConv)]
-        masks = None if seeds is None else DropoutMasks(seeds, max(1, len(drops)))
+        masks = None if seeds is None else DropoutMasks(seeds, max(1, len(drops)), stream)
         for place, module in enumerate(drops):
             module.masks, module.place = masks, place
         return masks

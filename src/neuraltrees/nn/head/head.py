@@ -50,12 +50,15 @@ class Head(nn.Module):
     - `reads_labels`: whether known labels change its answers. Then `plan` takes them, and so do `lessons` and `loss`,
       which say how it learns.
     - `reads_edges`: whether it is made with `edge_channels` and called with the features of edges.
+    - `by_row`: whether the answer for a node depends on its own state, type and graph alone; then a process may answer
+      for some nodes of a graph.
     - `reads_bags`: whether it is called with the states of bags beside those of nodes.
     """
 
     level: ClassVar[Level] = "node"
     reads_labels: ClassVar[bool] = False
     reads_edges: ClassVar[bool] = False
+    by_row: ClassVar[bool] = False
     reads_bags: bool = False
 
     def __init__(self, in_channels: int, out_channels: int | Mapping[str, int], runs: int | None = None) -> None:
@@ -103,6 +106,8 @@ class Head(nn.Module):
 
 class NoHead(Head):
     """The states after the last round are the answers."""
+
+    by_row = True
 
     def forward(self, h: Tensor, places: Any) -> Tensor:
         return h
