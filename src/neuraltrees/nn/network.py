@@ -17,8 +17,10 @@ from neuraltrees.nn.conv import ConvName, find_conv
 from neuraltrees.nn.conv.external import ExternalConv
 from neuraltrees.nn.encoder import Categories, Features, make_encoder
 from neuraltrees.nn.ensemble.dropout import Dropout, DropoutMasks
+from neuraltrees.nn.ensemble.norm import RunBatchNorm
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.head import Head, NoHead, Places
+from neuraltrees.nn.input_checks import check_features, checked_edges
 from neuraltrees.nn.parallel import Group
 from neuraltrees.nn.parts import HeadName, check_sizes, find_head, given_sizes, made, reads_edges
 from neuraltrees.nn.plan import Plan
@@ -169,9 +171,9 @@ class Network(nn.Module):
         self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None
     ) -> tuple[Tensor | SparseMap, Tensor | None]:
         """The first states of nodes and of edges."""
-        self._check_input(x, plan)
+        check_features(self, x, plan)
         if edge_attr is not None:
-            edge_attr = self._checked_edges(edge_attr, plan)
+            edge_attr = checked_edges(self, edge_attr, plan)
         if self.encoder is not None:
             x = self.encoder(x, plan.node_type)
         if self.head.reads_labels and isinstance(x, Tensor):
@@ -193,45 +195,8 @@ class Network(nn.Module):
             )
         return self.schedule.trace(edge_index, kappa, edge_type, x.shape[0])
 
-    @staticmethod
-    def count_rows(x: Tensor | SparseMap) -> int:
-        """The number of graph nodes that features are given for."""
-        if not isinstance(x, Tensor | SparseMap) or (isinstance(x, Tensor) and x.dim() < 2):
-            came = f"shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise InputError(f"Expected features x as a tensor of shape (n, F); got {came}.")
-        return x.shape[0]
-
-    def _check_input(self, x: Tensor | SparseMap, plan: Plan) -> None:
-        self.count_rows(x)
-        if plan.made_for is not None and plan.made_for != self._kind:
-            raise InputError(
-                f"Expected a plan made by this network, {self._kind}; got one for {plan.made_for}. "
-                f"Make it with this network's own plan(data)."
-            )
-        if plan.num_nodes is not None and plan.num_nodes != x.shape[0]:
-            raise InputError(f"Expected features of the {plan.num_nodes} planned nodes; got {x.shape[0]} rows.")
-        if isinstance(self.in_channels, int):
-            if x.shape[-1] != self.in_channels:
-                raise InputError(f"Expected {self.in_channels} features per node; got {x.shape[-1]}.")
-            if isinstance(x, Tensor) and not x.is_floating_point():
-                raise InputError(f"Expected features x as floats; got {x.dtype}. Use x.float(), or Categories.")
-
-    def _checked_edges(self, edge_attr: Tensor, plan: Plan) -> Tensor:
-        if not self.reads_edges:
-            raise InputError(
-                "Expected no edge_attr for a network that was made without edge_channels; got some. Make it with "
-                "edge_channels, or leave edge_attr out."
-            )
-        if edge_attr.dim() == 1:
-            edge_attr = edge_attr.unsqueeze(1)
-        if plan.num_edges is not None and plan.num_edges != edge_attr.shape[0]:
-            raise InputError(
-                f"Expected edge_attr of the {plan.num_edges} planned edges; got {edge_attr.shape[0]} rows."
-            )
-        return edge_attr
-
     @cached_property
-    def _kind(self) -> str:
+    def kind(self) -> str:
         """What a plan must have been made for, in words."""
         body, edges = self.schedule.body, "with" if self.reads_edges else "without"
         return f"{type(self.schedule).__name__} of {body.num_layers} rounds {edges} edge features"
@@ -283,7 +248,7 @@ class Network(nn.Module):
             graph=None if places.graph is None else places.graph.cpu()[part.owned],
         )
         types = None if self.encoder is None or kinds is None else kinds.cpu()[part.nodes]
-        return Plan(rounds, of_part, types, len(part.nodes), len(part.edges), self._kind, part).to(here)
+        return Plan(rounds, of_part, types, len(part.nodes), len(part.edges), self.kind, part).to(here)
 
     def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> list[Plan]:
         """Plans of what a head that reads labels is trained on, for `loss`; steps take turns.
@@ -318,7 +283,7 @@ class Network(nn.Module):
         node_type = cut.columns.get("node_type")
         places = Places(node_type, cut.graph["nodes"], cut.num_graphs, padded=cut.padded)
         types = None if self.encoder is None else node_type
-        return Plan(self.schedule.cut_plan(cut), places, types, cut.rows["nodes"], cut.rows["edges"], self._kind)
+        return Plan(self.schedule.cut_plan(cut), places, types, cut.rows["nodes"], cut.rows["edges"], self.kind)
 
     def _planned(self, data: Data, places: Any) -> Plan:
         return Plan(
@@ -327,7 +292,7 @@ class Network(nn.Module):
             None if self.encoder is None else data.get("node_type"),
             int(data.num_nodes),
             int(data.edge_index.shape[1]),
-            self._kind,
+            self.kind,
         ).to(next(self.parameters()).device)
 
     @property
@@ -350,6 +315,12 @@ class Network(nn.Module):
         for module in (self.encoder, self.edge_encoder, self.schedule, self.head):
             if module is not None:
                 module.reset_parameters()
+
+    def set_group(self, group: Group | None) -> None:
+        """Lets the statistics of batch norms be over the rows of all processes of a group; None for this one's."""
+        for module in self.modules():
+            if isinstance(module, RunBatchNorm):
+                module.group = group
 
     def set_dropout(self, seeds: Tensor | None, stream: int = 0) -> DropoutMasks | None:
         """Lets every run draw its dropout from a seed of its own; None for torch's generator.

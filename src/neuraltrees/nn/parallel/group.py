@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, LostProcessError
 
 
 class Group:
@@ -44,7 +45,11 @@ class Group:
     def total_(self, tensor: Tensor) -> Tensor:
         """The sum of a tensor over all processes, in place and without a gradient."""
         if self.size > 1:
-            dist.all_reduce(tensor, group=self.group)
+            staged = self._staged(tensor)
+            with self._others():
+                dist.all_reduce(staged, group=self.group)
+            if staged is not tensor:
+                tensor.copy_(staged)
         return tensor
 
     def total(self, tensor: Tensor) -> Tensor:
@@ -68,13 +73,34 @@ class Group:
         self._count(rows, len(rows) - given[self.rank], what)
         staged = self._staged(rows)
         there = torch.empty(sum(got), *rows.shape[1:], dtype=rows.dtype, device=staged.device)
-        dist.all_to_all_single(there, staged, list(got), list(given), group=self.group)
+        with self._others():
+            dist.all_to_all_single(there, staged, list(got), list(given), group=self.group)
         return there.to(rows.device)
 
     def barrier(self) -> None:
         """Waits for all processes."""
         if self.size > 1:
-            dist.barrier(self.group)
+            with self._others():
+                dist.barrier(self.group)
+
+    @contextmanager
+    def first(self) -> Iterator[None]:
+        """Process 0 does the work, such as writing files, before the others do it, such as finding them there."""
+        if self.rank:
+            self.barrier()
+        yield
+        if not self.rank:
+            self.barrier()
+
+    @contextmanager
+    def _others(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            raise LostProcessError(
+                f"Expected all {self.size} processes to the end; process {self.rank} lost another one "
+                f"({_reason(error)})."
+            ) from error
 
     def _staged(self, rows: Tensor) -> Tensor:
         through_memory = rows.is_cuda and dist.get_backend(self.group) == "gloo"
@@ -86,6 +112,11 @@ class Group:
 
     def __repr__(self) -> str:
         return f"Group(rank={self.rank}, size={self.size})"
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what went wrong."""
+    return str(error).strip().splitlines()[0].rstrip(".")[:200] if str(error).strip() else type(error).__name__
 
 
 class _Total(torch.autograd.Function):
