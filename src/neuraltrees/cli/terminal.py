@@ -49,6 +49,17 @@ def working(what: str) -> Iterator[None]:
 
 
 @contextmanager
+def silent() -> Iterator[None]:
+    """Nothing is printed meanwhile, as by processes that compute together with one that tells of it."""
+    before = output.quiet, errors.quiet
+    output.quiet = errors.quiet = True
+    try:
+        yield
+    finally:
+        output.quiet, errors.quiet = before
+
+
+@contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
     """Yields a function that says whether Ctrl-C was pressed, for a clean stop; a second Ctrl-C stops at once."""
     pressed = threading.Event()

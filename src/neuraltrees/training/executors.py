@@ -36,6 +36,10 @@ class Executor:
         """The sum of a tensor over all processes, in place."""
         return self.group.total_(tensor)
 
+    def agreed(self, wanted: bool) -> bool:
+        """Whether any process wants something; all get the same answer."""
+        return wanted
+
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Replaces the gradients by their sums over all processes."""
         for each in parameters:
@@ -75,10 +79,18 @@ class Replay(Executor):
 
 
 class Distributed(Executor):
-    """Several processes that have the same weights."""
+    """Several processes that have the same weights.
 
-    def __init__(self, group: Group) -> None:
-        self.group = group
+    Args:
+        group: the processes.
+        device: where they talk: a GPU with NCCL.
+    """
+
+    def __init__(self, group: Group, device: torch.device | str = "cpu") -> None:
+        self.group, self.device = group, device
+
+    def agreed(self, wanted: bool) -> bool:
+        return bool(self.total(torch.tensor(float(wanted), device=self.device)) > 0)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         gradients = [each.grad for each in parameters if each.grad is not None]

@@ -48,7 +48,7 @@ class RunBatchNorm(nn.Module):
 
         Shapes: h :math:`(N, *, F)`, weight :math:`(N)`
         """
-        alone = self.group is None or self.group.size == 1
+        alone = self.group is None or self.group.alone
         fused = (
             alone
             and self.training
@@ -67,7 +67,7 @@ class RunBatchNorm(nn.Module):
 
     def _statistics(self, h: Tensor, copies: Tensor | None, group: Group | None) -> tuple[Tensor, Tensor]:
         momentum: Tensor | float = self.momentum
-        if group is not None and group.size > 1:
+        if group is not None and not group.alone:
             copies = h.new_ones(h.shape[0]) if copies is None else copies
         elif not h.shape[0]:
             return self.running_mean, self.running_var

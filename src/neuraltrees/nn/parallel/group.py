@@ -17,8 +17,9 @@ class Group:
     """The processes of a `torch.distributed` group, seen from one of them; Gloo moves tensors of a GPU through main
     memory.
 
-    All of them make the same calls in the same order. A group of one needs no `torch.distributed`; a larger one only
-    when something is sent, so that parts can be planned and counted without other processes.
+    All of them make the same calls in the same order. A group of one needs no `torch.distributed`, and is `alone`
+    unless it was found there; a larger one needs it only when something is sent, so that parts can be planned and
+    counted without other processes.
 
     Args:
         rank: number of this process.
@@ -32,7 +33,7 @@ class Group:
     def __init__(self, rank: int = 0, size: int = 1, group: dist.ProcessGroup | None = None) -> None:
         if not 0 <= rank < size:
             raise InputError(f"Expected a rank from 0 to {size - 1}; got {rank}.")
-        self.rank, self.size, self.group = rank, size, group
+        self.rank, self.size, self.group, self.alone = rank, size, group, size == 1
         self.sent: dict[str, int] = {}
 
     @classmethod
@@ -40,11 +41,13 @@ class Group:
         """The group that this process belongs to; one alone where `torch.distributed` was not initialised."""
         if not (dist.is_available() and dist.is_initialized()):
             return cls()
-        return cls(dist.get_rank(group), dist.get_world_size(group), group)
+        found = cls(dist.get_rank(group), dist.get_world_size(group), group)
+        found.alone = False
+        return found
 
     def total_(self, tensor: Tensor) -> Tensor:
         """The sum of a tensor over all processes, in place and without a gradient."""
-        if self.size > 1:
+        if not self.alone:
             staged = self._staged(tensor)
             with self._others():
                 dist.all_reduce(staged, group=self.group)
@@ -54,7 +57,7 @@ class Group:
 
     def total(self, tensor: Tensor) -> Tensor:
         """The same as a new tensor; the gradient is the sum of the gradients of all processes."""
-        if self.size == 1:
+        if self.alone:
             return tensor
         found: Tensor = _Total.apply(tensor, self)  # type: ignore[no-untyped-call]
         return found
@@ -79,7 +82,7 @@ class Group:
 
     def barrier(self) -> None:
         """Waits for all processes."""
-        if self.size > 1:
+        if not self.alone:
             with self._others():
                 dist.barrier(self.group)
 
