@@ -11,13 +11,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 import neuraltrees as nt
-from neuraltrees.nn import GNN, NeuralTree
+from neuraltrees.nn import GNN, BagRounds, NeuralTree
 from neuraltrees.nn.parallel import Group
 
 CLASSES, FEATURES = 3, 5
 
 
-def data_of(graph: nx.Graph, seed: int = 0, edges: bool = False) -> nt.HTreeData:
+def data_of(graph: nx.Graph, seed: int = 0, edges: bool = False, method: str = "min_fill") -> nt.HTreeData:
     """A graph with its H-tree, features and labels."""
     draw = torch.Generator().manual_seed(seed)
     index = torch.tensor([*graph.edges], dtype=torch.int64).view(-1, 2).t()
@@ -31,7 +31,7 @@ def data_of(graph: nx.Graph, seed: int = 0, edges: bool = False) -> nt.HTreeData
     )
     if edges:
         data.edge_attr = torch.randn(index.shape[1], 2, generator=draw)
-    return nt.ToHTree()(data)
+    return nt.ToHTree(method=method)(data)
 
 
 def random_graph(kind: str) -> nx.Graph:
@@ -63,14 +63,17 @@ class Case:
     runs: int = 2
     edges: bool = False
     options: dict[str, Any] = field(default_factory=dict)
+    bags: dict[str, Any] | None = None
 
     def network(self) -> NeuralTree | GNN:
         torch.manual_seed(1)
         kind = NeuralTree if self.model == "tree" else GNN
         edges = 2 if self.edges else None
+        options = self.options if self.bags is None else self.options | {"schedule": BagRounds.having(**self.bags)}
+        conv = "sage" if self.bags is not None else self.conv
         network = kind(
-            FEATURES, 6, CLASSES, self.layers, self.conv, self.dropout, heads=2, runs=self.runs, edge_channels=edges,
-            **self.options,
+            FEATURES, 6, CLASSES, self.layers, conv, self.dropout, heads=2, runs=self.runs, edge_channels=edges,
+            **options,
         ).double()  # fmt: skip
         masks = network.set_dropout(torch.arange(self.runs))
         assert masks is not None
@@ -78,7 +81,8 @@ class Case:
         return network.train()
 
     def data(self) -> nt.HTreeData:
-        data = data_of(random_graph(self.graph), edges=self.edges)
+        method = "canonical" if self.bags is not None and self.bags.get("codes") else "min_fill"
+        data = data_of(random_graph(self.graph), edges=self.edges, method=method)
         data.x = data.x.double()
         return data
 

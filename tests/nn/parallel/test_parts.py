@@ -26,6 +26,15 @@ CASES = [
     Case("gat", layers=4, options={"residual": True, "relations": True}),
     Case("gcn", options={"merge": False}, dropout=0.3),
     Case("gin", model="graph", dropout=0.2, options={"residual": True}),
+    # Tree beside graph, by layers on nodes and bags, and sweeps.
+    Case("bags", dropout=0.3, bags={"parts": "graph+tree"}),
+    Case("bags", "forest", bags={"parts": "tree"}, options={"layer_norm": True}),
+    Case("bags", "star", bags={"parts": "graph+tree+sweep"}),
+    Case("bags", "two", bags={"parts": "graph+tree+sweep", "gated": True}),
+    Case("bags", bags={"parts": "graph+tree+sweep", "gated": True, "edge_states": True}, edges=True, dropout=0.2),
+    Case("bags", bags={"parts": "sweep", "edge_states": True, "codes": True}),
+    Case("bags", "forest", bags={"parts": "sweep", "start": "mean"}, edges=True),
+    Case("bags", bags={"parts": "graph"}, edges=True),
 ]
 
 

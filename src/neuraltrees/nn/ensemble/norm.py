@@ -42,13 +42,14 @@ class RunBatchNorm(nn.Module):
         scale = self.weight * (var + 1e-5).rsqrt()
         return h * scale + (self.bias - mean * scale)
 
-    def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False) -> Tensor:
+    def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False, group: Group | None = None) -> Tensor:
         """The same, maybe followed by a ReLU; rows of weight 0 are padding, which neither counts nor becomes anything
         but 0.
 
         Shapes: h :math:`(N, *, F)`, weight :math:`(N)`
         """
-        alone = self.group is None or self.group.alone
+        group = self.group if group is None else group
+        alone = group is None or group.alone
         fused = (
             alone
             and self.training
@@ -62,7 +63,7 @@ class RunBatchNorm(nn.Module):
                 h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum, relu
             )
             return out
-        new = self(h, weight)
+        new = self(h, weight, group)
         return without_padding(new.relu() if relu else new, weight)
 
     def _statistics(self, h: Tensor, copies: Tensor | None, group: Group | None) -> tuple[Tensor, Tensor]:
@@ -107,7 +108,7 @@ class RunLayerNorm(nn.Module):
     def forward(self, h: Tensor, copies: Tensor | None = None, group: Group | None = None) -> Tensor:
         return nn.functional.layer_norm(h, h.shape[-1:]) * self.weight + self.bias
 
-    def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False) -> Tensor:
+    def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False, group: Group | None = None) -> Tensor:
         """As for `RunBatchNorm`."""
         new = self(h)
         return without_padding(new.relu() if relu else new, weight)

@@ -73,7 +73,7 @@ class Group:
 
         Shapes: rows :math:`(\\sum given, *)` → :math:`(\\sum got, *)`
         """
-        self._count(rows, len(rows) - given[self.rank], what)
+        self.count(rows[: len(rows) - given[self.rank]], what)
         staged = self._staged(rows)
         there = torch.empty(sum(got), *rows.shape[1:], dtype=rows.dtype, device=staged.device)
         with self._others():
@@ -109,9 +109,9 @@ class Group:
         through_memory = rows.is_cuda and dist.get_backend(self.group) == "gloo"
         return rows.cpu() if through_memory else rows.contiguous()
 
-    def _count(self, rows: Tensor, count: int, what: str) -> None:
-        size = rows.shape[1:].numel() * rows.element_size()
-        self.sent[what] = self.sent.get(what, 0) + count * size
+    def count(self, sent: Tensor, what: str) -> None:
+        """Counts what is sent."""
+        self.sent[what] = self.sent.get(what, 0) + sent.numel() * sent.element_size()
 
     def __repr__(self) -> str:
         return f"Group(rank={self.rank}, size={self.size})"

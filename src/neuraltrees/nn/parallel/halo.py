@@ -66,6 +66,14 @@ class Halo:
         found: Tensor = _Extend.apply(h, self)  # type: ignore[no-untyped-call]
         return found
 
+    def reduce(self, h: Tensor) -> Tensor:
+        """The transpose of `extend`: rows of others go to where they belong, and are added there.
+
+        Shapes: :math:`(N + \\sum got, *) → (N, *)`
+        """
+        found: Tensor = _Reduce.apply(h, self)  # type: ignore[no-untyped-call]
+        return found
+
     @property
     def received(self) -> int:
         return sum(self.got)
@@ -77,13 +85,47 @@ class Halo:
 class _Extend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, h: Tensor, halo: Halo) -> Tensor:
-        ctx.halo, ctx.size = halo, len(h)
-        there = halo.group.swap(h.index_select(0, halo.rows), halo.given, halo.got, halo.what)
-        return torch.cat([h, there])
+        ctx.halo = halo
+        return _extended(h, halo)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        halo: Halo = ctx.halo
-        own, of_others = grad[: ctx.size], grad[ctx.size :]
-        back = halo.group.swap(of_others.contiguous(), halo.got, halo.given, halo.what)
-        return own.index_add(0, halo.rows, back), None
+        return _reduced(grad, ctx.halo), None
+
+
+class _Reduce(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, halo: Halo) -> Tensor:
+        ctx.halo = halo
+        return _reduced(h, halo)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return _extended(grad, ctx.halo), None
+
+
+def _extended(h: Tensor, halo: Halo) -> Tensor:
+    there = halo.group.swap(h.index_select(0, halo.rows), halo.given, halo.got, halo.what)
+    return torch.cat([h, there])
+
+
+def _reduced(h: Tensor, halo: Halo) -> Tensor:
+    size = len(h) - halo.received
+    back = halo.group.swap(h[size:].contiguous(), halo.got, halo.given, halo.what)
+    return h[:size].index_add(0, halo.rows, back)
+
+
+def read_elsewhere(owner: Array, reader: Array, row: Array, parts: int) -> tuple[Array, Array, Array]:
+    """Owner, reader and row of whatever is read elsewhere, each once, in the order of `Halo.of`."""
+    across = np.flatnonzero(owner != reader)
+    rows = int(row.max(initial=-1)) + 1
+    pair = np.unique((owner[across] * parts + reader[across]) * max(rows, 1) + row[across])
+    ends, found = pair // max(rows, 1), pair % max(rows, 1)
+    return ends // parts, ends % parts, found
+
+
+def places_of(rows: Array, count: int) -> Array:
+    """Where each of all rows stands among some of them; -1 for those that do not."""
+    place = np.full(count, -1)
+    place[rows] = np.arange(len(rows))
+    return place

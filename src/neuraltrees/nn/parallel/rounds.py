@@ -11,7 +11,7 @@ from torch import Tensor
 from neuraltrees.nn.ensemble.sparse import Coefficients, Map
 from neuraltrees.nn.messages import Messages, Numbers
 from neuraltrees.nn.parallel.group import Group
-from neuraltrees.nn.parallel.halo import Array, Halo
+from neuraltrees.nn.parallel.halo import Array, Halo, places_of, read_elsewhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +63,6 @@ class RoundPart:
         return share(h if halo is None else halo.extend(h))
 
 
-def read_elsewhere(owner: Array, reader: Array, row: Array, parts: int) -> tuple[Array, Array, Array]:
-    """Owner, reader and row of whatever is read elsewhere, each once, in the order of `Halo.of`."""
-    across = np.flatnonzero(owner != reader)
-    rows = int(row.max(initial=-1)) + 1
-    pair = np.unique((owner[across] * parts + reader[across]) * max(rows, 1) + row[across])
-    ends, found = pair // max(rows, 1), pair % max(rows, 1)
-    return ends // parts, ends % parts, found
-
-
 def first_round(messages: Messages, after: Array, owned: Array, group: Group) -> tuple[Messages, Array]:
     """The first round of a part, and the graph nodes whose features it reads: these are at hand, nothing is sent.
 
@@ -104,7 +95,7 @@ def later_round(messages: Messages, after: Array, before: Array, group: Group) -
     owner, reader, row = read_elsewhere(before[source], after[target], source, group.size)
     mine = after == group.rank
     inside = np.flatnonzero(before == group.rank)
-    halo = Halo.of(group, owner, reader, row, _places(inside, len(before)), "halo")
+    halo = Halo.of(group, owner, reader, row, places_of(inside, len(before)), "halo")
     here = np.concatenate([inside, row[reader == group.rank]])
     return _selected(messages, np.flatnonzero(mine[target]), mine, here), halo
 
@@ -133,18 +124,18 @@ def leaf_sums(
     inside = np.flatnonzero(after == group.rank)
     kept = np.flatnonzero(after[state] == group.rank)
     own = Coefficients(
-        torch.from_numpy(_places(mine, len(pair))[which[kept]]),
-        torch.from_numpy(_places(inside, len(after))[state[kept]]),
+        torch.from_numpy(places_of(mine, len(pair))[which[kept]]),
+        torch.from_numpy(places_of(inside, len(after))[state[kept]]),
         torch.from_numpy(value[kept] / share[which[kept]]),
         (len(mine), len(inside)),
     )
     giver, reader, row = read_elsewhere(of_part, owner[of_node], np.arange(len(pair)), size)
-    halo = Halo.of(group, giver, reader, row, _places(mine, len(pair)), "sums")
+    halo = Halo.of(group, giver, reader, row, places_of(mine, len(pair)), "sums")
     here = np.concatenate([mine, row[reader == group.rank]])
     answered = np.flatnonzero(owner == group.rank)
     wanted = np.flatnonzero(owner[of_node[here]] == group.rank)
     gather = Coefficients(
-        torch.from_numpy(_places(answered, count)[of_node[here[wanted]]]),
+        torch.from_numpy(places_of(answered, count)[of_node[here[wanted]]]),
         torch.from_numpy(wanted),
         torch.from_numpy(share[here[wanted]]),
         (len(answered), len(here)),
@@ -161,8 +152,8 @@ def _selected(messages: Messages, kept: Array, mine: Array, here: Array) -> Mess
         here: the states before it that are at hand, in their order.
     """
     at, own = torch.from_numpy(kept), torch.from_numpy(np.flatnonzero(mine))
-    source = torch.from_numpy(_places(here, messages.shape[1]))
-    target = torch.from_numpy(_places(np.flatnonzero(mine), len(mine)))
+    source = torch.from_numpy(places_of(here, messages.shape[1]))
+    target = torch.from_numpy(places_of(np.flatnonzero(mine), len(mine)))
     numbers = messages.numbers
     return replace(
         messages,
@@ -178,13 +169,6 @@ def _selected(messages: Messages, kept: Array, mine: Array, here: Array) -> Mess
     )
 
 
-def _places(rows: Array, count: int) -> Array:
-    """Where each of all rows stands among some of them; -1 for those that do not."""
-    place = np.full(count, -1)
-    place[rows] = np.arange(len(rows))
-    return place
-
-
 def own_edge_rows(rounds: list[Messages]) -> tuple[list[Messages], Array]:
     """The same messages with only those rows of edge features that some of them carry, and which rows these are."""
     carried = [each.edge for each in rounds if each.edge is not None]
@@ -193,7 +177,7 @@ def own_edge_rows(rounds: list[Messages]) -> tuple[list[Messages], Array]:
     last = rounds[0].num_edge_rows - 1  # the row of zero
     used = np.unique(np.concatenate([each.numpy() for each in carried]))
     used = used[used < last]
-    place = _places(np.append(used, last), last + 1)
+    place = places_of(np.append(used, last), last + 1)
     new = [
         replace(
             each,
@@ -207,12 +191,12 @@ def own_edge_rows(rounds: list[Messages]) -> tuple[list[Messages], Array]:
 
 def own_rows(entries: Coefficients, rows: Array) -> tuple[Coefficients, Array]:
     """Some rows of a map, and the columns that they read, to which it is narrowed."""
-    place = _places(rows, entries.shape[0])
+    place = places_of(rows, entries.shape[0])
     kept = np.flatnonzero(place[entries.row.numpy()] >= 0)
     columns = np.unique(entries.col.numpy()[kept])
     narrow = Coefficients(
         torch.from_numpy(place[entries.row.numpy()[kept]]),
-        torch.from_numpy(_places(columns, entries.shape[1])[entries.col.numpy()[kept]]),
+        torch.from_numpy(places_of(columns, entries.shape[1])[entries.col.numpy()[kept]]),
         entries.value[torch.from_numpy(kept)],
         (len(rows), len(columns)),
     )
