@@ -26,6 +26,11 @@ CUT = [
     d.Training(NetworkSpec(conv="gin", hidden=8, layers=3), PLAIN.replace(batches=1, average=0.9)),
     d.Training(NetworkSpec(conv="gat", hidden=4, layers=2, heads=2), PLAIN.replace(accumulate=2, clip=0.5)),
     d.Training(NetworkSpec(model="gnn", conv="sage", hidden=8, layers=2), PLAIN),
+    *(
+        d.Training(NetworkSpec(conv="gcn", hidden=8, layers=2, head="crf", crf_learning=learning), PLAIN)
+        for learning in ("pseudo", "marginal", "likelihood")
+    ),
+    d.Training(NetworkSpec(schedule="bags", parts="graph+tree+sweep", hidden=8, layers=2), PLAIN),
 ]
 BAGS = NetworkSpec(schedule="bags", hidden=8, layers=2, dropout=0.0)
 SHARED = [

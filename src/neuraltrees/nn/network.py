@@ -220,49 +220,48 @@ class Network(nn.Module):
             )
         return self._planned(data, self.head.plan(data, known) if self.head.reads_labels else self.head.plan(data))
 
-    def part_plan(self, data: Data, group: Group) -> Plan:
+    def part_plan(self, data: Data, group: Group, known: Tensor | None = None) -> Plan:
         """The plan of what one of several processes computes of a graph: `model(data.x[plan.part.nodes], plan)` answers
         for the nodes `plan.part.owned`.
 
         Every process makes the plan of its own part from the same data; H-trees are cut where few states are shared.
-        All processes then call the network together, forward and backward. The gradients of a process are those of the
-        losses of all; their sum over the processes is the gradient of the sum.
+        All processes then call the network together, forward and backward. The sum of their gradients is the gradient
+        of the sum of their losses.
 
         Args:
             data: a graph or a batch of graphs, with H-trees (`ToHTree`).
             group: the processes.
+            known: see `plan`.
         """
         self._check_data(data)
-        if not self.head.by_row:
-            raise InputError(
-                f"Expected a head that answers for every node by its own state, to compute in parts; got "
-                f"{type(self.head).__name__}. Use head='node', or one process."
-            )
         rounds, part = self.schedule.part(data, group)
-        places = self.head.plan(data)
-        here = next(self.parameters()).device
         kinds = data.get("node_type")
-        of_part = replace(
-            places,
-            node_type=None if places.node_type is None else places.node_type.cpu()[part.owned],
-            graph=None if places.graph is None else places.graph.cpu()[part.owned],
-        )
-        types = None if self.encoder is None or kinds is None else kinds.cpu()[part.nodes]
-        return Plan(rounds, of_part, types, len(part.nodes), len(part.edges), self.kind, part).to(here)
+        return Plan(
+            rounds,
+            self.head.part(data, part, known) if self.head.reads_labels else self.head.part(data, part),
+            None if self.encoder is None or kinds is None else kinds.cpu()[part.nodes],
+            len(part.nodes),
+            len(part.edges),
+            self.kind,
+            part,
+        ).to(next(self.parameters()).device)
 
-    def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> list[Plan]:
+    def lessons(self, data: Data, known: Tensor, seeds: Sequence[int], part: Plan | None = None) -> list[Plan]:
         """Plans of what a head that reads labels is trained on, for `loss`; steps take turns.
 
         Args:
             data: a graph or a batch of graphs.
             known: the training labels of every run, -1 elsewhere.
             seeds: of the runs.
+            part: the `part_plan` of a process that computes a part.
 
         Shapes: known :math:`(n, R)`
         """
         self._check_data(data)
-        lessons = self.head.lessons(data, known, seeds)
-        first = self.bare_plan(data)
+        if part is None or part.part is None:
+            first, lessons = self.bare_plan(data), self.head.lessons(data, known, seeds)
+        else:
+            first, lessons = part, self.head.part_lessons(data, part.part, known, seeds)
         here = next(self.parameters()).device
         return [replace(first, places=moved(lesson, here)) for lesson in lessons]
 

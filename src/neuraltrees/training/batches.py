@@ -106,9 +106,10 @@ def make_batch(
     """
     joined = joined_graphs(graphs, types)
     like = next(network.parameters())
-    if group is not None:
-        return _part_of_batch(graphs, joined, network, items, y, group)
     labels = None if known is None else known.labels[items]
+    if group is not None:
+        seeds = known.seeds if known is not None and learn else None
+        return _part_of_batch(graphs, joined, network, items, y, group, labels, seeds)
     lessons = network.lessons(joined, labels, known.seeds) if learn and labels is not None and known is not None else ()
     return GraphBatch(
         items.to(like.device),
@@ -121,15 +122,29 @@ def make_batch(
 
 
 def _part_of_batch(
-    graphs: Sequence[Data], joined: Data, network: Network, items: Tensor, y: Tensor, group: Group
+    graphs: Sequence[Data],
+    joined: Data,
+    network: Network,
+    items: Tensor,
+    y: Tensor,
+    group: Group,
+    labels: Tensor | None,
+    seeds: Sequence[int] | None,
 ) -> GraphBatch:
+    """The part of a batch that a process computes; with lessons, where seeds are given."""
     like = next(network.parameters())
-    plan = network.part_plan(joined, group)
+    plan = network.part_plan(joined, group, labels)
     assert plan.part is not None
+    lessons = () if labels is None or seeds is None else network.lessons(joined, labels, seeds, plan)
     nodes, owned = plan.part.nodes.cpu(), plan.part.owned.cpu()
     edges = edge_columns(graphs, like)[plan.part.edges] if network.reads_edges else None
     return GraphBatch(
-        items[owned].to(like.device), feature_columns(graphs, like, nodes), edges, y[owned].to(like.device), plan
+        items[owned].to(like.device),
+        feature_columns(graphs, like, nodes),
+        edges,
+        y[owned].to(like.device),
+        plan,
+        tuple(lessons),
     )
 
 

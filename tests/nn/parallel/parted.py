@@ -11,8 +11,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 import neuraltrees as nt
-from neuraltrees.nn import GNN, BagRounds, NeuralTree
+from neuraltrees.nn import GNN, BagRounds, NeuralTree, SweepLayer, SweepPlan
 from neuraltrees.nn.parallel import Group
+from neuraltrees.nn.sweep.parts import CutForest
 
 CLASSES, FEATURES = 3, 5
 
@@ -127,3 +128,27 @@ def part(group: Group, case: Case) -> dict[str, Any]:
         "statistics": _statistics(network),
         "sent": dict(group.sent),
     }
+
+
+def random_forest(nodes: int, parts: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The parent of every node of some trees, and parts that cut them at every other edge."""
+    draw = torch.Generator().manual_seed(nodes)
+    back = torch.randint(1, 4, (nodes,), generator=draw)
+    parent = torch.where(torch.rand(nodes, generator=draw) < 0.1, -1, (torch.arange(nodes) - back).clamp(min=-1))
+    return parent, torch.randint(parts, (nodes,), generator=draw)
+
+
+def swept(group: Group | None, nodes: int, parts: int, gated: bool) -> tuple[Tensor, ...]:
+    """The sums of a sweep layer with the gradients of values and parameters: by one process, or of its own rows."""
+    parent, of_node = random_forest(nodes, parts)
+    torch.manual_seed(2)
+    layer = SweepLayer(3, scales=(1.0, 5.0), gated=gated).double()
+    values = torch.randn(nodes, 3, dtype=torch.float64)
+    weight = torch.randn(nodes, 3, dtype=torch.float64)
+    rows = torch.arange(nodes) if group is None else (of_node == group.rank).nonzero().flatten()
+    plan = SweepPlan.of_parents(parent) if group is None else CutForest.of(parent.numpy(), of_node.numpy(), group)
+    own = values[rows].requires_grad_()
+    sums = layer(own, plan)
+    (sums * weight[rows]).sum().backward()
+    gradients = _gradients(layer)
+    return rows, sums.detach(), own.grad, gradients if group is None else group.total_(gradients)

@@ -12,7 +12,7 @@ from torch_geometric.nn import GraphConv
 from neuraltrees.errors import InputError
 from neuraltrees.nn import NeuralTree, TreeRounds
 from neuraltrees.nn.parallel import Group
-from tests.nn.parallel.parted import CLASSES, FEATURES, Case, data_of, part, whole
+from tests.nn.parallel.parted import CLASSES, FEATURES, Case, data_of, part, swept, whole
 from tests.processes import MOST, Processes, processes
 
 CASES = [
@@ -103,6 +103,17 @@ def test_bytes_are_those_of_the_formula(graph: str, together: Processes) -> None
         for each, at in zip(found, cuts, strict=True):
             assert each.get("halo", 0) <= (plain.layers - 1) * 2 * at * state
         assert sum(shared) or graph == "forest"
+
+
+@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize("nodes", [1, 2, 7, 40])
+def test_sweeps_over_forests_that_are_cut_anywhere(nodes: int, gated: bool, together: Processes) -> None:
+    for size in range(1, MOST + 1):
+        _, sums, of_values, gradients = swept(None, nodes, size, gated)
+        for rows, own, of_own, of_all in together.run(size, swept, nodes, size, gated):
+            torch.testing.assert_close(own, sums[rows], rtol=1e-9, atol=1e-12)
+            torch.testing.assert_close(of_own, of_values[rows], rtol=1e-9, atol=1e-12)
+            torch.testing.assert_close(of_all, gradients, rtol=1e-9, atol=1e-12)
 
 
 def test_bags_are_cut_at_few_edges() -> None:

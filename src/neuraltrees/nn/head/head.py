@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from neuraltrees.errors import InputError
+from neuraltrees.nn.parallel import Part
 from neuraltrees.nn.reset import reset_children
 
 Level: TypeAlias = Literal["node", "graph"]
@@ -33,6 +35,11 @@ class Places:
     num_graphs: int = 1
     bag_graph: Tensor | None = None
     padded: bool = False
+
+    def of_rows(self, rows: Tensor) -> Places:
+        """Those of some of the nodes. Shapes: rows :math:`(n')`"""
+        node_type, graph = (None if each is None else each.cpu()[rows] for each in (self.node_type, self.graph))
+        return replace(self, node_type=node_type, graph=graph)
 
     @classmethod
     def of(cls, data: Data) -> Places:
@@ -75,6 +82,19 @@ class Head(nn.Module):
         Shapes: known :math:`(n)` or :math:`(n, R)`
         """
         return Places.of(data)
+
+    def part(self, data: Data, part: Part, known: Tensor | None = None) -> Any:
+        """The same as `plan` for a process that has the states of some nodes and answers for these."""
+        if not self.by_row:
+            raise InputError(
+                f"Expected a head that answers for every node by its own state, or 'crf', to compute in parts; got "
+                f"{type(self).__name__}. Use head='node', or one process."
+            )
+        return Places.of(data).of_rows(part.owned.cpu())
+
+    def part_lessons(self, data: Data, part: Part, known: Tensor, seeds: Sequence[int]) -> Sequence[Any]:
+        """The same as `lessons` for such a process."""
+        raise NotImplementedError
 
     def begin(self, h: Tensor, places: Any) -> Tensor:
         """The states before the first round, with what known labels add to them; by default nothing."""

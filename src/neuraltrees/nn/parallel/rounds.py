@@ -23,14 +23,16 @@ class Part:
         nodes: the graph nodes whose features it reads, in their order; some of them are read by others as well.
         owned: those that it answers for, each in one process alone.
         edges: the graph edges whose features it reads.
+        owner: the process that answers for each of all nodes.
 
-    Shapes: nodes :math:`(n')`, owned :math:`(n'')`, edges :math:`(m')`
+    Shapes: nodes :math:`(n')`, owned :math:`(n'')`, edges :math:`(m')`, owner :math:`(n)`
     """
 
     group: Group
     nodes: Tensor
     owned: Tensor
     edges: Tensor
+    owner: Tensor
 
 
 @dataclass(frozen=True, eq=False)

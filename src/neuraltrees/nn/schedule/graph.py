@@ -46,7 +46,8 @@ class GraphRounds(Rounds):
         here, none = torch.from_numpy(owned), (None,) * len(bound)
         exchanged = RoundPart(group, (halo,) * (len(bound) - 1), (here,) * len(bound))
         plan = RoundPlan(bound, none, None, (len(owned),) * len(bound), none, part=exchanged)
-        return moved(plan, backend.device), Part(group, torch.from_numpy(nodes), here, torch.from_numpy(edges))
+        read = (torch.from_numpy(each) for each in (nodes, owned, edges, owner))
+        return moved(plan, backend.device), Part(group, *read)
 
     def trace(self, edge_index: Tensor, kappa: Tensor | None, edge_type: Tensor | None, num_nodes: int) -> RoundPlan:
         check_graph_edges(edge_index, num_nodes)

@@ -118,7 +118,7 @@ class TreeRounds(Rounds):
             edges=edges,
             part=RoundPart(group, tuple(halos), numbers, (sums, backend.map(gather))),
         )
-        here = Part(group, torch.from_numpy(nodes), torch.from_numpy(owned), used)
+        here = Part(group, torch.from_numpy(nodes), torch.from_numpy(owned), used, torch.from_numpy(cut.owner))
         return moved(plan, backend.device), here
 
     def _cut(self, tree: HTree, carried: TreeEdges | None, num_nodes: int, parts: int) -> CutTree:

@@ -86,7 +86,8 @@ def part_of(plan: BagPlan, owners: Owners, group: Group) -> tuple[BagPlan, Part]
         bag_graph=None if plan.bag_graph is None else plan.bag_graph[numbers["bags"]],
         part=Exchanges(group, around, members, links, inside, numbers, len(edges)),
     )
-    return local, Part(group, numbers["nodes"], numbers["nodes"], torch.from_numpy(edges))
+    own_nodes, owner = numbers["nodes"], torch.from_numpy(owners.nodes)
+    return local, Part(group, own_nodes, own_nodes, torch.from_numpy(edges), owner)
 
 
 def _bags_of(given: BagParts, whole: _Whole, at_member: Array, at_link: Array, at_edge: Array) -> BagParts:
