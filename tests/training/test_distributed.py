@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ import torch
 from neuraltrees.errors import InputError
 from neuraltrees.nn.parallel import Group
 from neuraltrees.training import NetworkSpec, TrainingSpec
-from neuraltrees.training.executors import CutTrees
+from neuraltrees.training.executors import CutTrees, DataParallel
 from tests.processes import Processes, processes
 from tests.training import distributed as d
 
@@ -101,46 +102,66 @@ def test_trees_are_cut_of_batches_that_stay() -> None:
         SHARED[2].trainer(CutTrees(Group()))
 
 
-COMMAND = ["-m", "neuraltrees", "train", "--dataset", "synthetic", "--runs", "1", "--hidden", "8", "--layers", "2"]
+def test_fewer_graphs_than_processes_are_refused_by_all_of_them() -> None:
+    with pytest.raises(InputError, match="Expected a graph in every batch for each of 5 processes; got a batch of 4"):
+        SHARED[0].trainer(DataParallel(Group(0, 5)))
 
 
-def started(folder: Path, *options: str) -> subprocess.Popen[str]:
+COMMAND = ["-m", "neuraltrees", "train", "--dataset", "synthetic", "--scenes", "20", "--hidden", "8", "--layers", "2"]
+COMMAND += ["--batches", "2"]
+on_linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds processes of torchrun in /proc")
+
+
+@contextmanager
+def torchrun(folder: Path, restarts: int, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """A training by two processes, with a checkpoint after every epoch."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0"]
-    launcher += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", "--max-restarts", options[0]]
-    command = [*launcher, *COMMAND, "--out", str(folder), "--checkpoint-every", "0", *options[1:]]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    launcher += ["--max-restarts", str(restarts)]
+    command = [*launcher, *COMMAND, "--out", str(folder), "--checkpoint-every", "0", *options]
+    job = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        end = time.monotonic() + 240
+        while not (folder / "checkpoint.safetensors").exists():
+            assert job.poll() is None, job.communicate()[1]
+            assert time.monotonic() < end, "no checkpoint was written"
+            time.sleep(0.05)
+        yield job
+    finally:
+        job.kill()
+        job.communicate()
 
 
-def wait_for(path: Path) -> None:
-    end = time.monotonic() + 120
-    while not path.exists():
-        assert time.monotonic() < end, f"{path} was not written"
-        time.sleep(0.05)
+def kill_one_of(job: subprocess.Popen[str], which: int) -> None:
+    children = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+    os.kill(int(children[which]), signal.SIGKILL)
 
 
-def children_of(process: subprocess.Popen[str]) -> list[int]:
-    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-    return [int(each) for each in listed.split()]
-
-
-@pytest.mark.skipif(
-    not Path("/proc/self/task").exists(), reason="finds the processes of torchrun in /proc, as Linux has it"
-)
+@on_linux
 def test_a_killed_process_ends_the_job_and_another_number_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    job = started(folder, "0", "--epochs", "100000")
-    wait_for(folder / "checkpoint.safetensors")
-    os.kill(children_of(job)[-1], signal.SIGKILL)
-    _, messages = job.communicate(timeout=120)
+    with torchrun(folder, 0, "--epochs", "100000") as job:
+        kill_one_of(job, -1)
+        _, messages = job.communicate(timeout=240)
     assert job.returncode != 0
     words = " ".join(messages.split())
     assert "Expected all 2 processes to the end" in words and "--resume, with any number of processes" in words
     done = int(Checkpointed(folder).epoch)
     command = [sys.executable, *COMMAND, "--out", str(folder), "--resume", "--epochs", str(done + 2)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert ended.returncode == 0, ended.stderr
     assert Checkpointed(folder).epoch == done + 2
+
+
+@on_linux
+def test_torchrun_starts_again_where_the_checkpoint_is(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with torchrun(folder, 1, "--epochs", "200", "--partition", "tree") as job:
+        kill_one_of(job, 0)
+        _, messages = job.communicate(timeout=240)
+    assert job.returncode == 0, messages
+    assert Checkpointed(folder).epoch == 200
+    assert (folder / "model.safetensors").exists()
 
 
 class Checkpointed:

@@ -93,6 +93,7 @@ class Planned(Source):
     ) -> None:
         self.head, self.epochs = network.head, training.epochs
         divisions = [divide(task, training.batches, number) for number in range(training.divisions)]
+        _check_shares(divisions, executor)
         shares = [[executor.share(batch) for batch in division] for division in divisions]
         group = executor.group if executor.cuts else None
         self.divisions = [planned_batches(task, network, share, known, True, group) for share in shares]
@@ -276,6 +277,16 @@ class Prefetched(Drawn):
 
     def _batch(self) -> GraphBatch:
         return self.deck.batch_of(self.cut, self.chosen)
+
+
+def _check_shares(divisions: Sequence[Sequence[Sequence[int]]], executor: Executor) -> None:
+    """Raises `InputError`, in every process, unless every one has a graph in every batch."""
+    fewest, processes = min(len(batch) for division in divisions for batch in division), executor.group.size
+    if fewest < processes and not executor.cuts:
+        raise InputError(
+            f"Expected a graph in every batch for each of {processes} processes; got a batch of {fewest}. Use fewer "
+            f"batches or processes, or cut graphs: --partition tree."
+        )
 
 
 def source_for(
