@@ -100,8 +100,7 @@ class Planned(Source):
         self.batches = self.divisions[0]
         self.together = training.accumulate
         self.found = [[executor.total(weight[batch.items].sum(0)) for batch in each] for each in self.divisions]
-        mixed = any(bool((each == 0).any()) for division in self.found for each in division)
-        self.weights = [[_Weight.of(each, mixed) for each in division] for division in self.found]
+        self.weights = [[_Weight.of(each) for each in division] for division in self.found]
 
     @property
     def largest(self) -> Sequence[GraphBatch]:
@@ -115,8 +114,7 @@ class Planned(Source):
             numbers = several.tolist()
             weight = self.weights[division][numbers[0]]
             if len(numbers) > 1:
-                total = torch.stack([self.found[division][number] for number in numbers]).sum(0)
-                weight = _Weight.of(total, mixed=True)
+                weight = _Weight.of(torch.stack([self.found[division][number] for number in numbers]).sum(0))
             for place, number in enumerate(numbers):
                 batch = self.divisions[division][number]
                 lesson = self.head.turn(done, self.epochs, len(batch.lessons)) if batch.lessons else 0
@@ -136,7 +134,9 @@ class _Weight:
     idle: Tensor | None
 
     @classmethod
-    def of(cls, found: Tensor, mixed: bool) -> _Weight:
+    def of(cls, found: Tensor, mixed: bool | None = None) -> _Weight:
+        """Of what was found; `mixed` says whether some run may have nothing, which is looked up by default."""
+        mixed = bool((found == 0).any()) if mixed is None else mixed
         return cls(torch.where(found > 0, found, 1), found == 0 if mixed else None)
 
     def become(self, other: _Weight) -> None:

@@ -53,7 +53,7 @@ class CutTree:
         weight = np.zeros(tree.num_nodes)
         if parts > 1:
             for nodes, each in _work(refined.unroll(keep_all), first, cost, pools):
-                np.add.at(weight, nodes, each)
+                weight[nodes] += each  # no node stands twice among those of a round
         part = forest_parts(tree.edge_index.cpu(), weight, parts)
         source, target = (part[ends] for ends in tree.edge_index.cpu().numpy())
         cuts = np.bincount(source[source != target], minlength=parts)
