@@ -1,10 +1,11 @@
-// Rooted forests and sweeps over them.
+// Rooted forests, sweeps over them and their parts.
 #include "neuraltrees/sweep.hpp"
 
 #include <nanobind/stl/optional.h>
 
 #include "arrays.hpp"
 #include "neuraltrees/error.hpp"
+#include "neuraltrees/forest_parts.hpp"
 #include "neuraltrees/rooted_forest.hpp"
 
 using namespace bindings;
@@ -99,6 +100,14 @@ void bindings::bind_sweeps(nb::module_& m) {
             return arrays_of(run([&](nt::Watch watch) { return nt::root_as_given(view(parent), watch); }));
         },
         "parent"_a.noconvert());
+    m.def(
+        "cut_forest",
+        [](const Ids& parent, const In<double>& weight, std::int64_t parts) {
+            return give(run([&](nt::Watch watch) {
+                return nt::cut_forest(view(parent), view(weight), parts, nt::CUT_SLACK, watch);
+            }));
+        },
+        "parent"_a.noconvert(), "weight"_a.noconvert(), "parts"_a);
     bind_passes<float>(m);
     bind_passes<double>(m);
 }

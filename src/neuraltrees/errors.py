@@ -105,6 +105,10 @@ class DivergenceWarning(UserWarning):
     """A run of a training diverged: its loss was no longer finite, or its metric never was."""
 
 
+class LostProcessError(NeuralTreesError, RuntimeError):
+    """Another process of a distributed computation has ended, or cannot be reached."""
+
+
 class NativeCoreError(NeuralTreesError, ImportError):
     """The compiled core is missing: it was not built."""
 

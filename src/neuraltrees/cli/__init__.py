@@ -6,6 +6,7 @@ import atexit
 import inspect
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from rich.markup import escape
 from neuraltrees.cli import bench, decompose, demo, htree, infer, predict, reproduce, train, tune
 from neuraltrees.cli.terminal import errors, warnings_in_one_line
 from neuraltrees.cli.wording import error_in_words, usage_in_words
-from neuraltrees.errors import NeuralTreesError
+from neuraltrees.errors import LostProcessError, NeuralTreesError
 
 STOPPED = 130
+AFTER_FIRST = 5.0  # seconds
 
 app = typer.Typer(
     name="neuraltrees",
@@ -75,6 +77,8 @@ def main(arguments: list[str] | None = None) -> None:
     except typer.TyperException as error:
         code = _fail(usage_in_words(error, given))
     except NeuralTreesError as error:
+        if not isinstance(error, LostProcessError):
+            _wait_for_first()
         name = next((each for each in given if not each.startswith("-")), "")
         code = _fail(error_in_words(error, name, COMMANDS.get(name)))
     except OSError as error:
@@ -94,6 +98,12 @@ def _leave(code: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _wait_for_first() -> None:
+    """Of several processes, the first tells of an error that all have; torchrun then ends the others."""
+    if os.environ.get("RANK", "0") != "0":
+        time.sleep(AFTER_FIRST)
 
 
 def _fail(message: str) -> int:

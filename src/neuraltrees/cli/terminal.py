@@ -49,24 +49,40 @@ def working(what: str) -> Iterator[None]:
 
 
 @contextmanager
+def silent() -> Iterator[None]:
+    """Nothing is printed meanwhile, as by processes that compute together with one that tells of it."""
+    before = output.quiet, errors.quiet
+    output.quiet = errors.quiet = True
+    try:
+        yield
+    finally:
+        output.quiet, errors.quiet = before
+
+
+@contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
-    """Yields a function that says whether Ctrl-C was pressed, for a clean stop; a second Ctrl-C stops at once."""
+    """Yields a function that says whether Ctrl-C was pressed, for a clean stop; a second Ctrl-C stops at once.
+
+    So does the signal to end that torchrun and batch systems send.
+    """
     pressed = threading.Event()
     if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
         yield pressed.is_set
         return
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def on_signal(*_: object) -> None:
+    def on_signal(number: int, _: object) -> None:
         pressed.set()
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before[signal.Signals(number)])
 
-    if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, on_signal)
+    for number, handler in before.items():
+        if handler in (signal.default_int_handler, signal.SIG_DFL):
+            signal.signal(number, on_signal)
     try:
         yield pressed.is_set
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

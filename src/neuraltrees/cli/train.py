@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,16 +15,17 @@ import yaml
 
 from neuraltrees.cli.molecules import describe_molecules
 from neuraltrees.cli.options import AsJson, Threads, with_options
-from neuraltrees.cli.terminal import errors, interrupts, working
+from neuraltrees.cli.terminal import errors, interrupts, silent, working
 from neuraltrees.cli.training_result import as_json, result_of, show_result
 from neuraltrees.datasets import DataSpec
-from neuraltrees.errors import DivergedError, InputError, MissingExtraError
+from neuraltrees.errors import DivergedError, InputError, LostProcessError, MissingExtraError
 from neuraltrees.extras import require
 from neuraltrees.files import locked_folder, write_whole
 from neuraltrees.training.config import TrainConfig, load_config
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 
 if TYPE_CHECKING:
+    from neuraltrees.training.launch import Launched
     from neuraltrees.training.problem import Problem
     from neuraltrees.training.runs import Epoch, Fitted
     from neuraltrees.training.trainer import Trainer
@@ -56,32 +59,40 @@ def train(
 
     Example: neuraltrees train --dataset synthetic --conv sage --runs 3
 
+    Several processes: torchrun --nproc-per-node 4 -m neuraltrees train --dataset pubmed --partition tree
+
     Molecules: neuraltrees train --dataset my.csv --smiles SMILES --target logS --split scaffold
     """
     settings = load_config(config, values)
     folder = out or Path("neuraltrees-runs") / folder_name(settings.dataset, *settings.network.words)
     files = RunFolder(folder)
+    resume = resume or (_restarted() and files.config.exists())
     if resume:
         files.check_resumable()
         settings = load_config(config or files.config, values)
-    with locked_folder(folder):
-        if not resume:
+    with working("loading"):
+        import torch
+
+        from neuraltrees.training.launch import launched
+
+        torch.set_num_threads(threads)
+    with launched(settings.device) as processes, files.kept_by(processes), advice(files):
+        if not resume and processes.main:
             files.check_new()
         with working("loading"):
-            import torch
-
             from neuraltrees.training.problem import load_problem
 
-            torch.set_num_threads(threads)
             problem = load_problem(settings)
         if settings.smiles is not None:
             describe_molecules(settings, problem)
         with working("preparing batches, and H-trees where the network needs them"):
-            trainer, save = _prepare(settings, problem, files, resume, threads)
-        _train(trainer, save, checkpoint_every, folder if tensorboard else None)
+            trainer, save = _prepare(settings, problem, files, resume, threads, processes)
+        _train(trainer, save, checkpoint_every, folder if tensorboard and processes.main else None)
         save()
         fitted = trainer.result()
         reports = fitted.report()
+        if not processes.main:
+            return
         result = result_of(settings, fitted, reports)
         _keep_result(files, fitted, result)
         _report_divergence(files, fitted)
@@ -90,6 +101,11 @@ def train(
         print(as_json(result | {"folder": str(folder)}))
     else:
         show_result(settings, fitted, reports, folder, per_class)
+
+
+def _restarted() -> bool:
+    """Whether torchrun has started this process again, after one had failed."""
+    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
 
 
 class RunFolder:
@@ -102,6 +118,16 @@ class RunFolder:
         self.result = folder / "result.json"
         self.model = folder / "model.safetensors"
         self.curves = folder / "curves.svg"
+
+    @contextmanager
+    def kept_by(self, processes: Launched) -> Iterator[None]:
+        """The folder locked by the process that writes to it; the others are silent meanwhile."""
+        if processes.main:
+            with locked_folder(self.folder):
+                yield
+            return
+        with silent():
+            yield
 
     def check_resumable(self) -> None:
         """Raises `InputError` unless there is a training to continue."""
@@ -124,15 +150,32 @@ class RunFolder:
             )
 
 
+@contextmanager
+def advice(files: RunFolder) -> Iterator[None]:
+    """Says how to go on where another process of the training has ended."""
+    try:
+        yield
+    except LostProcessError as error:
+        remedy = "There is no checkpoint yet: start it again."
+        if files.checkpoint.exists():
+            remedy = (
+                f"All epochs up to the last checkpoint in {files.folder} are kept: go on with the same command and "
+                f"--resume, with any number of processes."
+            )
+        raise LostProcessError(f"{error} {remedy}") from error
+
+
 def _prepare(
-    config: TrainConfig, problem: Problem, files: RunFolder, resume: bool, threads: int
+    config: TrainConfig, problem: Problem, files: RunFolder, resume: bool, threads: int, processes: Launched
 ) -> tuple[Trainer, Callable[[], None]]:
     from neuraltrees.training.checkpoint import Checkpoint
     from neuraltrees.training.trainer import Trainer
 
-    trainer = Trainer(problem.task, config.network, config.training, problem.runs, config.device, threads=threads)
+    specs, executor = (config.network, config.training), processes.executor(config.partition)
+    trainer = Trainer(problem.task, *specs, problem.runs, processes.device, executor, threads)
     identity = config.replace(device="cpu", data_root=None).as_dict() | {"data": problem.task.fingerprint()}
-    checkpoint = Checkpoint(files.checkpoint, identity, may_change=("epochs",))
+    # Trainings in any number of processes are one and the same, up to rounding.
+    checkpoint = Checkpoint(files.checkpoint, identity, may_change=("epochs", "partition"))
     if files.checkpoint.exists():
         state = checkpoint.load()
         before = state["curves"].shape[1]
@@ -146,6 +189,9 @@ def _prepare(
             )
     elif resume:
         errors.print(f"No checkpoint in {files.folder}: starting from scratch.", highlight=False, soft_wrap=True)
+    processes.group.barrier()  # all have read what process 0 replaces
+    if not processes.main:
+        return trainer, lambda: None
     write_whole(files.config, yaml.safe_dump(config.as_dict(), sort_keys=False).encode())
     return trainer, lambda: checkpoint.save(trainer.state())
 
@@ -172,7 +218,7 @@ def _train(trainer: Trainer, save: Callable[[], None], checkpoint_every: float, 
             if time.monotonic() - last >= checkpoint_every:
                 save()
                 last = time.monotonic()
-            if interrupted():
+            if trainer.executor.agreed(interrupted()):
                 save()
                 errors.print(f"Saved at epoch {epoch.number}; continue with --resume.", highlight=False)
                 raise KeyboardInterrupt

@@ -11,6 +11,29 @@ from neuraltrees.nn.ensemble.sparse import Coefficients
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """The numbers that messages and states have among those of a whole graph or tree, where a part of it is computed:
+    random numbers such as dropout are drawn by them.
+
+    Args:
+        message: of every message.
+        state: of every state after the round.
+        count: how many messages the whole has.
+
+    Shapes: message :math:`(E)`, state :math:`(M)`
+    """
+
+    message: Tensor
+    state: Tensor
+    count: int
+
+    @property
+    def both(self) -> Tensor:
+        """Of the messages, then of the states, which come after all messages. Shapes: :math:`(E + M)`"""
+        return torch.cat([self.message, self.count + self.state])
+
+
+@dataclass(frozen=True)
 class Messages:
     """The messages from the states before a round to those after it.
 
@@ -27,6 +50,7 @@ class Messages:
         edge: the row of edge features that each message carries, of `num_edge_rows`; the last row is zero and left
             out where features are passed on. None where messages carry none.
         num_edge_rows: rows of edge features, the zero row included.
+        numbers: see `Numbers`; None for the messages of a whole.
 
     Shapes: source, target, count, relation and edge :math:`(E)`, own and degree :math:`(M)`, source_degree :math:`(N)`
     """
@@ -41,6 +65,7 @@ class Messages:
     zero: bool = False
     edge: Tensor | None = None
     num_edge_rows: int = 0
+    numbers: Numbers | None = None
 
     @classmethod
     def of_edges(

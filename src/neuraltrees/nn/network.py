@@ -17,8 +17,11 @@ from neuraltrees.nn.conv import ConvName, find_conv
 from neuraltrees.nn.conv.external import ExternalConv
 from neuraltrees.nn.encoder import Categories, Features, make_encoder
 from neuraltrees.nn.ensemble.dropout import Dropout, DropoutMasks
+from neuraltrees.nn.ensemble.norm import RunBatchNorm
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.head import Head, NoHead, Places
+from neuraltrees.nn.input_checks import check_features, checked_edges
+from neuraltrees.nn.parallel import Group
 from neuraltrees.nn.parts import HeadName, check_sizes, find_head, given_sizes, made, reads_edges
 from neuraltrees.nn.plan import Plan
 from neuraltrees.nn.ragged import Cut
@@ -162,15 +165,15 @@ class Network(nn.Module):
         """What the head reads: states of nodes, and features of edges."""
         x, edge_attr = self._encoded(x, plan, edge_attr)
         h: Tensor = self.schedule(x, plan.rounds, edge_attr)
-        return self._dropped(h), edge_attr
+        return self._dropped(h, None if plan.part is None else plan.part.owned), edge_attr
 
     def _encoded(
         self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None
     ) -> tuple[Tensor | SparseMap, Tensor | None]:
         """The first states of nodes and of edges."""
-        self._check_input(x, plan)
+        check_features(self, x, plan)
         if edge_attr is not None:
-            edge_attr = self._checked_edges(edge_attr, plan)
+            edge_attr = checked_edges(self, edge_attr, plan)
         if self.encoder is not None:
             x = self.encoder(x, plan.node_type)
         if self.head.reads_labels and isinstance(x, Tensor):
@@ -179,8 +182,8 @@ class Network(nn.Module):
             edge_attr = self.edge_encoder(edge_attr)
         return x, edge_attr
 
-    def _dropped(self, h: Tensor) -> Tensor:
-        dropped: Tensor = h if self.drop is None else self.drop(self.schedule.activation(h))
+    def _dropped(self, h: Tensor, numbers: Tensor | None = None) -> Tensor:
+        dropped: Tensor = h if self.drop is None else self.drop(self.schedule.activation(h), numbers)
         return dropped
 
     def _traced_rounds(self, x: Any, edge_index: Any, kappa: Any = None, edge_type: Any = None) -> Any:
@@ -192,45 +195,8 @@ class Network(nn.Module):
             )
         return self.schedule.trace(edge_index, kappa, edge_type, x.shape[0])
 
-    @staticmethod
-    def count_rows(x: Tensor | SparseMap) -> int:
-        """The number of graph nodes that features are given for."""
-        if not isinstance(x, Tensor | SparseMap) or (isinstance(x, Tensor) and x.dim() < 2):
-            came = f"shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise InputError(f"Expected features x as a tensor of shape (n, F); got {came}.")
-        return x.shape[0]
-
-    def _check_input(self, x: Tensor | SparseMap, plan: Plan) -> None:
-        self.count_rows(x)
-        if plan.made_for is not None and plan.made_for != self._kind:
-            raise InputError(
-                f"Expected a plan made by this network, {self._kind}; got one for {plan.made_for}. "
-                f"Make it with this network's own plan(data)."
-            )
-        if plan.num_nodes is not None and plan.num_nodes != x.shape[0]:
-            raise InputError(f"Expected features of the {plan.num_nodes} planned nodes; got {x.shape[0]} rows.")
-        if isinstance(self.in_channels, int):
-            if x.shape[-1] != self.in_channels:
-                raise InputError(f"Expected {self.in_channels} features per node; got {x.shape[-1]}.")
-            if isinstance(x, Tensor) and not x.is_floating_point():
-                raise InputError(f"Expected features x as floats; got {x.dtype}. Use x.float(), or Categories.")
-
-    def _checked_edges(self, edge_attr: Tensor, plan: Plan) -> Tensor:
-        if not self.reads_edges:
-            raise InputError(
-                "Expected no edge_attr for a network that was made without edge_channels; got some. Make it with "
-                "edge_channels, or leave edge_attr out."
-            )
-        if edge_attr.dim() == 1:
-            edge_attr = edge_attr.unsqueeze(1)
-        if plan.num_edges is not None and plan.num_edges != edge_attr.shape[0]:
-            raise InputError(
-                f"Expected edge_attr of the {plan.num_edges} planned edges; got {edge_attr.shape[0]} rows."
-            )
-        return edge_attr
-
     @cached_property
-    def _kind(self) -> str:
+    def kind(self) -> str:
         """What a plan must have been made for, in words."""
         body, edges = self.schedule.body, "with" if self.reads_edges else "without"
         return f"{type(self.schedule).__name__} of {body.num_layers} rounds {edges} edge features"
@@ -254,19 +220,48 @@ class Network(nn.Module):
             )
         return self._planned(data, self.head.plan(data, known) if self.head.reads_labels else self.head.plan(data))
 
-    def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> list[Plan]:
+    def part_plan(self, data: Data, group: Group, known: Tensor | None = None) -> Plan:
+        """The plan of what one of several processes computes of a graph: `model(data.x[plan.part.nodes], plan)` answers
+        for the nodes `plan.part.owned`.
+
+        Every process makes the plan of its own part from the same data; H-trees are cut where few states are shared.
+        All processes then call the network together, forward and backward. The sum of their gradients is the gradient
+        of the sum of their losses.
+
+        Args:
+            data: a graph or a batch of graphs, with H-trees (`ToHTree`).
+            group: the processes.
+            known: see `plan`.
+        """
+        self._check_data(data)
+        rounds, part = self.schedule.part(data, group)
+        kinds = data.get("node_type")
+        return Plan(
+            rounds,
+            self.head.part(data, part, known) if self.head.reads_labels else self.head.part(data, part),
+            None if self.encoder is None or kinds is None else kinds.cpu()[part.nodes],
+            len(part.nodes),
+            len(part.edges),
+            self.kind,
+            part,
+        ).to(next(self.parameters()).device)
+
+    def lessons(self, data: Data, known: Tensor, seeds: Sequence[int], part: Plan | None = None) -> list[Plan]:
         """Plans of what a head that reads labels is trained on, for `loss`; steps take turns.
 
         Args:
             data: a graph or a batch of graphs.
             known: the training labels of every run, -1 elsewhere.
             seeds: of the runs.
+            part: the `part_plan` of a process that computes a part.
 
         Shapes: known :math:`(n, R)`
         """
         self._check_data(data)
-        lessons = self.head.lessons(data, known, seeds)
-        first = self.bare_plan(data)
+        if part is None or part.part is None:
+            first, lessons = self.bare_plan(data), self.head.lessons(data, known, seeds)
+        else:
+            first, lessons = part, self.head.part_lessons(data, part.part, known, seeds)
         here = next(self.parameters()).device
         return [replace(first, places=moved(lesson, here)) for lesson in lessons]
 
@@ -287,7 +282,7 @@ class Network(nn.Module):
         node_type = cut.columns.get("node_type")
         places = Places(node_type, cut.graph["nodes"], cut.num_graphs, padded=cut.padded)
         types = None if self.encoder is None else node_type
-        return Plan(self.schedule.cut_plan(cut), places, types, cut.rows["nodes"], cut.rows["edges"], self._kind)
+        return Plan(self.schedule.cut_plan(cut), places, types, cut.rows["nodes"], cut.rows["edges"], self.kind)
 
     def _planned(self, data: Data, places: Any) -> Plan:
         return Plan(
@@ -296,7 +291,7 @@ class Network(nn.Module):
             None if self.encoder is None else data.get("node_type"),
             int(data.num_nodes),
             int(data.edge_index.shape[1]),
-            self._kind,
+            self.kind,
         ).to(next(self.parameters()).device)
 
     @property
@@ -320,13 +315,23 @@ class Network(nn.Module):
             if module is not None:
                 module.reset_parameters()
 
-    def set_dropout(self, seeds: Tensor | None) -> DropoutMasks | None:
+    def set_group(self, group: Group | None) -> None:
+        """Lets the statistics of batch norms be over the rows of all processes of a group; None for this one's."""
+        for module in self.modules():
+            if isinstance(module, RunBatchNorm):
+                module.group = group
+
+    def set_dropout(self, seeds: Tensor | None, stream: int = 0) -> DropoutMasks | None:
         """Lets every run draw its dropout from a seed of its own; None for torch's generator.
+
+        Args:
+            seeds: of the runs.
+            stream: see `DropoutMasks`.
 
         Shapes: seeds :math:`(R)`
         """
         drops = [module for module in self.modules() if isinstance(module, Dropout | ExternalConv)]
-        masks = None if seeds is None else DropoutMasks(seeds, max(1, len(drops)))
+        masks = None if seeds is None else DropoutMasks(seeds, max(1, len(drops)), stream)
         for place, module in enumerate(drops):
             module.masks, module.place = masks, place
         return masks

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from neuraltrees.movable import moved_fields
+from neuraltrees.nn.parallel import Part
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,6 +23,7 @@ class Plan:
         num_nodes: number of graph nodes; None where it is not known before the features are seen.
         num_edges: number of graph edges, likewise.
         made_for: the kind of network that it was made for, in words; None for any.
+        part: which rows of a graph it reads and answers, where it is a part of one; None for a whole.
     """
 
     rounds: Any
@@ -30,6 +32,7 @@ class Plan:
     num_nodes: int | None = None
     num_edges: int | None = None
     made_for: str | None = None
+    part: Part | None = None
 
     def to(self, device: torch.device | str) -> Plan:
         """The same plan with all its tensors on a device."""

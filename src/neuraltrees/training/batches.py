@@ -16,6 +16,7 @@ from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.network import Network
+from neuraltrees.nn.parallel import Group
 from neuraltrees.nn.plan import Plan
 
 
@@ -89,6 +90,7 @@ def make_batch(
     types: Sequence[str],
     known: Known | None = None,
     learn: bool = False,
+    group: Group | None = None,
 ) -> GraphBatch:
     """Graphs joined into one, with the network's plan of them.
 
@@ -100,10 +102,14 @@ def make_batch(
         types: the names of the node types.
         known: for a network that reads labels, those of all items.
         learn: whether lessons are wanted, where the network has its own.
+        group: processes that compute a part of the graphs each; None for all of them in this one.
     """
     joined = joined_graphs(graphs, types)
     like = next(network.parameters())
     labels = None if known is None else known.labels[items]
+    if group is not None:
+        seeds = known.seeds if known is not None and learn else None
+        return _part_of_batch(graphs, joined, network, items, y, group, labels, seeds)
     lessons = network.lessons(joined, labels, known.seeds) if learn and labels is not None and known is not None else ()
     return GraphBatch(
         items.to(like.device),
@@ -115,15 +121,43 @@ def make_batch(
     )
 
 
+def _part_of_batch(
+    graphs: Sequence[Data],
+    joined: Data,
+    network: Network,
+    items: Tensor,
+    y: Tensor,
+    group: Group,
+    labels: Tensor | None,
+    seeds: Sequence[int] | None,
+) -> GraphBatch:
+    """The part of a batch that a process computes; with lessons, where seeds are given."""
+    like = next(network.parameters())
+    plan = network.part_plan(joined, group, labels)
+    assert plan.part is not None
+    lessons = () if labels is None or seeds is None else network.lessons(joined, labels, seeds, plan)
+    nodes, owned = plan.part.nodes.cpu(), plan.part.owned.cpu()
+    edges = edge_columns(graphs, like)[plan.part.edges] if network.reads_edges else None
+    return GraphBatch(
+        items[owned].to(like.device),
+        feature_columns(graphs, like, nodes),
+        edges,
+        y[owned].to(like.device),
+        plan,
+        tuple(lessons),
+    )
+
+
 def make_batches(
     task: Task,
     network: Network,
     divided: Sequence[Sequence[int]],
     known: Known | None = None,
     learn: bool = False,
+    group: Group | None = None,
 ) -> list[GraphBatch]:
-    """The batches of a division, each planned for the network."""
-    if network.needs_tree:
+    """The batches of a division, each planned for the network; with a group, this process's part of them."""
+    if network.needs_tree or group is not None:
         task = task.with_trees()
     sizes = [graph.num_nodes if task.objective.level == "node" else 1 for graph in task.graphs]
     places, y = torch.arange(sum(sizes)).split_with_sizes(sizes), task.targets
@@ -135,7 +169,7 @@ def make_batches(
             )
         items = torch.cat([places[i] for i in batch])
         graphs = [task.graphs[i] for i in batch]
-        batches.append(make_batch(graphs, network, items, y[items], task.types, known, learn))
+        batches.append(make_batch(graphs, network, items, y[items], task.types, known, learn, group))
     return batches
 
 
@@ -154,13 +188,21 @@ def joined_graphs(graphs: Sequence[Data], types: Sequence[str]) -> Data:
     return joined
 
 
-def feature_columns(graphs: Sequence[Data], like: Tensor) -> Tensor | SparseMap:
-    """The features of several graphs, one after another; those of a single graph stay sparse if they are."""
+def feature_columns(graphs: Sequence[Data], like: Tensor, rows: Tensor | None = None) -> Tensor | SparseMap:
+    """The features of several graphs, one after another; those of a single graph stay sparse if they are.
+
+    Args:
+        graphs: with features.
+        like: says which type and device.
+        rows: the nodes whose features are wanted; None for all.
+    """
     columns = [graph.x for graph in graphs]
     sparse = columns[0].layout != torch.strided
     if sparse and len(columns) == 1:
-        return SparseMap.of_features(columns[0], like.dtype, like.device)
+        only = columns[0] if rows is None else columns[0].to_sparse_coo().index_select(0, rows)
+        return SparseMap.of_features(only, like.dtype, like.device)
     x = torch.cat([each if each.layout == torch.strided else each.to_dense() for each in columns])
+    x = x if rows is None else x[rows]
     return x.to(like) if x.is_floating_point() else x.to(like.device)
 
 

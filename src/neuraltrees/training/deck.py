@@ -15,6 +15,7 @@ from neuraltrees.data.trees import TreeSettings, graph_union
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
 from neuraltrees.nn.network import Network
+from neuraltrees.nn.parallel import Group
 from neuraltrees.nn.ragged import Column, Cut, Ragged
 from neuraltrees.training.batches import GraphBatch, Known, edge_columns, feature_columns, make_batches
 from neuraltrees.training.columns import open_columns, write_columns
@@ -59,6 +60,16 @@ class Deck:
         graphs: Tensor = torch.unique(self.graph_of_item[items])
         return graphs
 
+    def weight_of_graphs(self, weight: Tensor) -> Tensor:
+        """The weight of the items of every graph, and zero for none; on the device.
+
+        Shapes: weight :math:`(items + 1, R)`, zero in its last row → :math:`(graphs + 1, R)`
+        """
+        if self.graph_of_item is None:
+            return weight
+        empty = weight.new_zeros(self.blank + 1, weight.shape[1])
+        return empty.index_add(0, self.graph_of_item.to(weight.device), weight[:-1])
+
     def batch(self, graphs: Tensor, room: Mapping[str, int] | None = None) -> GraphBatch:
         """The batch of some graphs; with `room` all batches have the same shapes: see `Ragged.cut`.
 
@@ -81,10 +92,11 @@ def planned_batches(
     divided: Sequence[Sequence[int]],
     known: Known | None = None,
     learn: bool = False,
+    group: Group | None = None,
 ) -> list[GraphBatch]:
     """`make_batches`, by columns where the network's plans can be cut out of them."""
-    if not network.schedule.cuttable or network.reads_labels:
-        return make_batches(task, network, divided, known, learn)
+    if not network.schedule.cuttable or network.reads_labels or group is not None:
+        return make_batches(task, network, divided, known, learn, group)
     deck = Deck(task, network)
     return [deck.batch(torch.tensor(list(graphs))) for graphs in divided]
 

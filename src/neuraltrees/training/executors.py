@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from neuraltrees.nn.parallel import Group
 
 
 class Executor:
     """Carries out the work of a trainer as it is, in this process.
 
     An executor of one's own is a subclass. To spread a training over processes, it gives each of them a share of the
-    graphs of every batch and sums counts, gradients and observations over all.
+    graphs of every batch, or of every graph a part, and sums gradients and observations over all.
+
+    - `group`: the processes; alone by default.
+    - `cuts`: whether every process computes a part of all graphs of a batch, instead of some of these graphs.
     """
+
+    group: Group = Group()
+    cuts: ClassVar[bool] = False
 
     def __call__(self, name: Hashable, work: Callable[[], None]) -> None:
         """Does some work. Work of the same name reads and writes the same tensors every time."""
@@ -25,7 +34,17 @@ class Executor:
 
     def total(self, tensor: Tensor) -> Tensor:
         """The sum of a tensor over all processes, in place."""
-        return tensor
+        return self.group.total_(tensor)
+
+    def agreed(self, wanted: bool) -> bool:
+        """Whether any process wants something; all get the same answer."""
+        return wanted
+
+    def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Replaces the gradients by their sums over all processes."""
+        for each in parameters:
+            if each.grad is not None:
+                self.total(each.grad)
 
 
 class Replay(Executor):
@@ -57,6 +76,48 @@ class Replay(Executor):
             work()
         self.graphs[name] = graph
         graph.replay()
+
+
+class Distributed(Executor):
+    """Several processes that have the same weights.
+
+    Args:
+        group: the processes.
+        device: where they talk: a GPU with NCCL.
+    """
+
+    def __init__(self, group: Group, device: torch.device | str = "cpu") -> None:
+        self.group, self.device = group, device
+
+    def agreed(self, wanted: bool) -> bool:
+        return bool(self.total(torch.tensor(float(wanted), device=self.device)) > 0)
+
+    def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        gradients = [each.grad for each in parameters if each.grad is not None]
+        joined = self.total(torch.cat([each.flatten() for each in gradients]))  # one message in place of many
+        sizes = [each.numel() for each in gradients]
+        for each, total in zip(gradients, torch.split(joined, sizes), strict=True):
+            each.copy_(total.view_as(each))
+
+
+class DataParallel(Distributed):
+    """Every process computes some of the graphs of every batch, and all have the same weights.
+
+    Losses and gradients are those of one process up to rounding, batch norms included. Dropout is drawn by every
+    process for itself: it is the same for the same seed and number of processes.
+    """
+
+    def share(self, graphs: Sequence[int]) -> Sequence[int]:
+        return graphs[self.group.rank :: self.group.size]
+
+
+class CutTrees(Distributed):
+    """Every process computes a part of the H-trees of a batch, cut where few states are shared.
+
+    Losses and gradients are those of one process up to rounding, batch norms and dropout included.
+    """
+
+    cuts = True
 
 
 def executor_for(device: torch.device, capturable: bool) -> Executor:

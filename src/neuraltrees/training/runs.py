@@ -18,6 +18,7 @@ from neuraltrees.nn.network import Network
 from neuraltrees.objectives import Confusion
 from neuraltrees.training.batches import Known, divide
 from neuraltrees.training.deck import planned_batches
+from neuraltrees.training.executors import Executor
 from neuraltrees.training.spec import NetworkSpec
 from neuraltrees.training.threads import computing_with, threads_for
 
@@ -90,6 +91,7 @@ class Fitted:
         runs: seed and split of each run.
         diverged_in: the first epoch whose training loss was not finite; 0 for none.
         known: the labels that every run may read, for a network that reads labels.
+        executor: the processes that computed it, which also answer together.
 
     Shapes: val, test, best_epoch and diverged_in :math:`(R)`, curves :math:`(E, R)`
     """
@@ -108,6 +110,7 @@ class Fitted:
     runs: Sequence[Run] = ()
     diverged_in: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
     known: Known | None = None
+    executor: Executor = field(default_factory=Executor)
 
     @property
     def best_run(self) -> int:
@@ -146,18 +149,26 @@ class Fitted:
     def answers(self, batches: int = 8) -> Tensor:
         """What every run answers for every item of the task, before the objective makes predictions of it.
 
+        Where several processes trained, all of them call it, and each gets all answers.
+
         Shapes: → :math:`(items, R, C)`
         """
         check_at_least("batches", batches, 1)
         found: Tensor | None = None
-        for batch in planned_batches(self.task, self.network.eval(), divide(self.task, batches), self.known):
+        executor, group = self.executor, self.executor.group
+        if not executor.cuts:  # every process has a graph in every batch
+            batches = max(1, min(batches, len(self.task.graphs) // group.size))
+        divided = [executor.share(each) for each in divide(self.task, batches)]
+        parts = group if executor.cuts else None
+        for batch in planned_batches(self.task, self.network.eval(), divided, self.known, group=parts):
             with computing_with(threads_for(self.network, batch.plan)):
                 answers = self.network(batch.x, batch.plan, edge_attr=batch.edges)
             if found is None:
-                found = answers.new_full((self.task.num_items, *answers.shape[1:]), torch.nan)
+                nothing = torch.nan if group.size == 1 else 0.0
+                found = answers.new_full((self.task.num_items, *answers.shape[1:]), nothing)
             found[batch.items] = answers
         assert found is not None
-        return found.cpu()
+        return executor.total(found).cpu()
 
     def mean_predictions(self, groups: Sequence[Sequence[int]], batches: int = 8) -> Tensor:
         """The mean prediction of each of some groups of runs, such as those of one split.

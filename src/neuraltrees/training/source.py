@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from neuraltrees.data.task import Task
+from neuraltrees.errors import InputError
 from neuraltrees.nn.network import Network
 from neuraltrees.nn.ragged import Cut
 from neuraltrees.training.batches import GraphBatch, Known, divide
@@ -35,20 +36,21 @@ class Step:
     Args:
         name: steps of the same name read and write the same tensors.
         batch: makes its batch, or has it.
-        weight: how much the training items of every run weigh; None if that is to be counted.
-        idle: the runs without a training item in it; None for none.
-        mixed: whether some runs may have none in it, where that is to be counted.
+        weight: how much the training items of every run weigh, in all batches whose gradients are added up.
+        idle: the runs without a training item in these; None for none.
         lesson: which of the batch's lessons it is.
+        first, last: whether it is the first or the last of these batches; the weights change after the last.
 
     Shapes: weight and idle :math:`(R)`
     """
 
     name: Hashable
     batch: Callable[[], GraphBatch]
-    weight: Tensor | None = None
+    weight: Tensor
     idle: Tensor | None = None
-    mixed: bool = False
     lesson: int = 0
+    first: bool = True
+    last: bool = True
 
 
 class Source:
@@ -92,12 +94,14 @@ class Planned(Source):
     ) -> None:
         self.head, self.epochs = network.head, training.epochs
         divisions = [divide(task, training.batches, number) for number in range(training.divisions)]
+        _check_shares(divisions, executor)
         shares = [[executor.share(batch) for batch in division] for division in divisions]
-        self.divisions = [planned_batches(task, network, share, known, learn=True) for share in shares]
+        group = executor.group if executor.cuts else None
+        self.divisions = [planned_batches(task, network, share, known, True, group) for share in shares]
         self.batches = self.divisions[0]
-        found = [[executor.total(weight[batch.items].sum(0)) for batch in each] for each in self.divisions]
-        self.weights = [[torch.where(each > 0, each, 1) for each in division] for division in found]
-        self.idle = [[each == 0 if bool((each == 0).any()) else None for each in division] for division in found]
+        self.together = training.accumulate
+        self.found = [[executor.total(weight[batch.items].sum(0)) for batch in each] for each in self.divisions]
+        self.weights = [[_Weight.of(each) for each in division] for division in self.found]
 
     @property
     def largest(self) -> Sequence[GraphBatch]:
@@ -107,12 +111,40 @@ class Planned(Source):
         # The order depends on the epoch alone, so that it is the same for any runs and after a break.
         order = torch.randperm(len(self.batches), generator=torch.Generator().manual_seed(done))
         division = done % len(self.divisions)
-        for number in order.tolist():
-            batch = self.divisions[division][number]
-            lesson = self.head.turn(done, self.epochs, len(batch.lessons)) if batch.lessons else 0
-            name = ("step", division, number, lesson)
-            weight, idle = self.weights[division][number], self.idle[division][number]
-            yield Step(name, partial(_same, batch), weight, idle, lesson=lesson)
+        for several in torch.split(order, self.together):
+            numbers = several.tolist()
+            weight = self.weights[division][numbers[0]]
+            if len(numbers) > 1:
+                weight = _Weight.of(torch.stack([self.found[division][number] for number in numbers]).sum(0))
+            for place, number in enumerate(numbers):
+                batch = self.divisions[division][number]
+                lesson = self.head.turn(done, self.epochs, len(batch.lessons)) if batch.lessons else 0
+                name = ("step", division, number, lesson)
+                first, last = place == 0, place == len(numbers) - 1
+                yield Step(name, partial(_same, batch), weight.weight, weight.idle, lesson, first, last)
+
+
+@dataclass(frozen=True, eq=False)
+class _Weight:
+    """How much the training items of every run weigh, one where there are none, and which runs have none.
+
+    Shapes: weight and idle :math:`(R)`
+    """
+
+    weight: Tensor
+    idle: Tensor | None
+
+    @classmethod
+    def of(cls, found: Tensor, mixed: bool | None = None) -> _Weight:
+        """Of what was found; `mixed` says whether some run may have nothing, which is looked up by default."""
+        mixed = bool((found == 0).any()) if mixed is None else mixed
+        return cls(torch.where(found > 0, found, 1), found == 0 if mixed else None)
+
+    def become(self, other: _Weight) -> None:
+        """Takes the values of another, in place, where captured work reads them."""
+        self.weight.copy_(other.weight)
+        if self.idle is not None and other.idle is not None:
+            self.idle.copy_(other.idle)
 
 
 class Drawn(Source):
@@ -125,7 +157,7 @@ class Drawn(Source):
 
     Args:
         deck: all graphs.
-        batches: how many steps an epoch has.
+        training: how many batches an epoch has, and over how many of them gradients are added up.
         executor: says which graphs this process computes.
         train, measured: which items some run trains on, and which are measured.
         weight: how much every item weighs in every run's training.
@@ -134,32 +166,52 @@ class Drawn(Source):
     """
 
     def __init__(
-        self, deck: Deck, batches: int, executor: Executor, train: Tensor, measured: Tensor, weight: Tensor
+        self, deck: Deck, training: TrainingSpec, executor: Executor, train: Tensor, measured: Tensor, weight: Tensor
     ) -> None:
-        self.deck, self.executor = deck, executor
+        self.deck, self.executor, self.together = deck, executor, training.accumulate
         self.graphs = deck.graphs_with(train)
         self.sizes = torch.stack([each.cpu() for each in deck.ragged.sizes().values()])
-        self.count = min(batches, len(self.graphs))
-        self.slots = -(-len(self.graphs) // self.count)
-        self.chosen = self._draw(0)[0].to(deck.device)
+        self.count = min(training.batches, len(self.graphs))
+        self.slots = -(-len(self.graphs) // self.count)  # of all processes
+        self.places = -(-self.slots // executor.group.size)  # of each
+        self.chosen = self._shared(self._draw(0)[0]).to(deck.device)
         self.room = self._room()
         seen = torch.split(deck.graphs_with(measured), self.slots)
-        self.batches = [deck.batch(torch.tensor(executor.share(each.tolist()))) for each in seen]
+        shares = [executor.share(each.tolist()) for each in seen]
+        if not any(shares):
+            raise InputError(
+                f"Expected at least as many graphs to measure as processes; got {sum(map(len, seen))} and "
+                f"{executor.group.size}. Use fewer processes."
+            )
+        self.batches = [deck.batch(torch.tensor(share)) for share in shares if share]
+        self.weight_of_graph = deck.weight_of_graphs(weight)
         self.mixed = not bool(((weight[:, :1] > 0) == (weight > 0)).all())
+        self.weight = _Weight.of(self.weight_of_graph[0], self.mixed)
 
     @property
     def largest(self) -> Sequence[GraphBatch]:
         return [self._batch(), *self.batches]
 
     def steps(self, done: int) -> Iterator[Step]:
-        for graphs in self._drawn(done):
+        drawn = self._drawn(done)
+        for number, graphs in enumerate(drawn):
             self.chosen.copy_(self._shared(graphs))
-            yield Step("step", self._batch, mixed=self.mixed)
+            yield self._step(drawn, number)
+
+    def _step(self, drawn: Tensor, number: int) -> Step:
+        """The step of a batch, after its graphs have been chosen."""
+        start = number - number % self.together
+        several = drawn[start : start + self.together]
+        if number == start:
+            found = self.weight_of_graph[several.flatten().to(self.deck.device)].sum(0)
+            self.weight.become(_Weight.of(found, self.mixed))
+        weight, idle = self.weight.weight, self.weight.idle
+        return Step("step", self._batch, weight, idle, 0, number == start, number == start + len(several) - 1)
 
     def _shared(self, graphs: Tensor) -> Tensor:
         """Those of the graphs of a batch that this process computes, and blanks."""
         mine = self.executor.share(graphs.tolist())
-        return torch.tensor([*mine, *[self.deck.blank] * (self.slots - len(mine))])
+        return torch.tensor([*mine, *[self.deck.blank] * (self.places - len(mine))])
 
     def _batch(self) -> GraphBatch:
         return self.deck.batch(self.chosen, self.room)
@@ -182,8 +234,14 @@ class Drawn(Source):
         return drawn
 
     def _totals(self, drawn: Tensor) -> Tensor:
-        """How many rows each batch has in every space. Shapes: → :math:`(spaces, batches)`"""
-        return self.sizes[:, drawn].sum(-1)
+        """How many rows each batch has in every space, at most in any process. Shapes: → :math:`(spaces, batches)`"""
+        processes = self.executor.group.size
+        shares = [drawn[:, self._places_of(rank, processes)] for rank in range(processes)]
+        return torch.stack([self.sizes[:, share].sum(-1) for share in shares]).amax(0)
+
+    def _places_of(self, rank: int, processes: int) -> slice:
+        """The places in a batch whose graphs a process computes."""
+        return slice(rank, None, processes)
 
     def _room(self) -> dict[str, int]:
         """More rows than any batch of some epochs has."""
@@ -198,17 +256,18 @@ class Prefetched(Drawn):
     """
 
     def __init__(
-        self, deck: Deck, batches: int, executor: Executor, train: Tensor, measured: Tensor, weight: Tensor
+        self, deck: Deck, training: TrainingSpec, executor: Executor, train: Tensor, measured: Tensor, weight: Tensor
     ) -> None:
-        super().__init__(deck, batches, executor, train, measured, weight)
+        super().__init__(deck, training, executor, train, measured, weight)
         self.cut = deck.ragged.cut(self.chosen.cpu(), self.room).to(deck.device)
 
     def steps(self, done: int) -> Iterator[Step]:
-        for graphs, cut in ahead((self._shared(each) for each in self._drawn(done)), self._made):
+        drawn = self._drawn(done)
+        for number, (graphs, cut) in enumerate(ahead((self._shared(each) for each in drawn), self._made)):
             self.chosen.copy_(graphs, non_blocking=True)
             for here, there in zip(self.cut.tensors(), cut.tensors(), strict=True):
                 here.copy_(there, non_blocking=True)
-            yield Step("step", self._batch, mixed=self.mixed)
+            yield self._step(drawn, number)
 
     def _made(self, graphs: Tensor) -> tuple[Tensor, Cut]:
         cut = self.deck.ragged.cut(graphs, self.room)
@@ -219,6 +278,46 @@ class Prefetched(Drawn):
 
     def _batch(self) -> GraphBatch:
         return self.deck.batch_of(self.cut, self.chosen)
+
+
+def _check_shares(divisions: Sequence[Sequence[Sequence[int]]], executor: Executor) -> None:
+    """Raises `InputError`, in every process, unless every one has a graph in every batch."""
+    fewest, processes = min(len(batch) for division in divisions for batch in division), executor.group.size
+    if fewest < processes and not executor.cuts:
+        raise InputError(
+            f"Expected a graph in every batch for each of {processes} processes; got a batch of {fewest}. Use fewer "
+            f"batches or processes, or cut graphs: --partition tree."
+        )
+
+
+def source_for(
+    task: Task,
+    network: Network,
+    training: TrainingSpec,
+    executor: Executor,
+    known: Known | None,
+    masks: tuple[Tensor, Tensor],
+) -> Source:
+    """Where a training takes its batches from.
+
+    Args:
+        task, network, training, executor, known: see `Planned`.
+        masks: how much every item weighs in every run's training, and which items are measured.
+
+    Shapes: masks :math:`(items + 1, R)` and :math:`(items)`
+    """
+    weight, measured = masks
+    if not training.shuffle:
+        return Planned(task, network, training, executor, known, weight)
+    if executor.cuts:
+        raise InputError(
+            "Expected batches that stay the same, to cut trees into parts; got shuffle. Leave --shuffle out, or use "
+            "--partition graphs."
+        )
+    with executor.group.first():
+        deck = Deck(task, network, training.columns, on_device=not training.prefetch)
+    kind = Prefetched if training.prefetch else Drawn
+    return kind(deck, training, executor, (weight[:-1] > 0).any(1).cpu(), measured.cpu(), weight)
 
 
 def _pinned(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -24,6 +24,7 @@ ScheduleName: TypeAlias = Literal["bags"]
 BagStart: TypeAlias = Literal["zero", "mean", "sum"]
 Learning: TypeAlias = Literal["pseudo", "marginal", "likelihood"]
 Optimiser: TypeAlias = Literal["adam", "adamw"]
+Partition: TypeAlias = Literal["graphs", "tree"]
 
 # The parts of a network that may be classes of the user, with the names of those that are built in.
 OWN_PARTS: dict[str, tuple[str, ...]] = {
@@ -245,6 +246,7 @@ class TrainingSpec(Spec):
     evaluate_every: int = option(1, "Measure validation and test items after every N epochs, and after the last.", ge=1)
     every_class: bool = option(True, "Refuse a split that leaves a label without a training item.")
     batches: int = option(16, "Steps per epoch: the number of batches that the graphs are divided among.", ge=1)
+    accumulate: int = option(1, "Add up the gradients of N batches before the weights change.", ge=1)
     divisions: int = option(1, "Ways to divide the graphs, one after another; several with batch norm.", ge=1)
     shuffle: bool = option(False, "Draw the graphs of every batch anew in every epoch; with --schedule bags.")
     prefetch: bool = option(False, "With --shuffle: keep graphs in main memory, and make batches ahead by a thread.")
@@ -253,6 +255,9 @@ class TrainingSpec(Spec):
     )
     compile: bool = option(False, "Compile the network by torch.compile: a minute once, then quicker steps on a GPU.")
     tf32: bool = option(False, "On a GPU, round what is multiplied to 10 bits: quicker for wide networks.")
+    partition: Partition = option(
+        "graphs", "Several processes (torchrun): divide the graphs among them, or cut every tree into parts (tree)."
+    )
     optimiser: Optimiser = option("adam", "Adam with L2 regularisation, or AdamW with decoupled weight decay.")
     warmup: int = option(0, "Epochs in which the learning rate rises linearly to its full size.", ge=0)
     cosine: bool = option(False, "Let the learning rate fall to zero along half a cosine.")

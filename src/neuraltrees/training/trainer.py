@@ -19,13 +19,12 @@ from neuraltrees.errors import InputError
 from neuraltrees.training.arguments import check_arguments, check_on_epoch
 from neuraltrees.training.average import WeightAverage
 from neuraltrees.training.batches import GraphBatch
-from neuraltrees.training.deck import Deck
 from neuraltrees.training.device import check_device, tf32_products
 from neuraltrees.training.executors import Executor, executor_for
 from neuraltrees.training.optimiser import RunOptimiser
 from neuraltrees.training.runs import Epoch, Fitted, Run, known_labels
 from neuraltrees.training.seeding import build_seeded, build_with
-from neuraltrees.training.source import Drawn, Planned, Prefetched, Source, Step
+from neuraltrees.training.source import Step, source_for
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.threads import computing_with, threads_for
 
@@ -72,12 +71,16 @@ class Trainer:
         if training.compile:
             self.network.compile(dynamic=False)
         own_dropout = any(isinstance(each, _DropoutNd) for each in self.network.modules())
-        self.executor = executor or executor_for(self.device, self.network.capturable and not own_dropout)
-        if self.network.needs_tree and not self.network.schedule.cuttable:
+        replayed = self.network.capturable and not own_dropout and training.accumulate == 1
+        self.executor = executor or executor_for(self.device, replayed)
+        cuts, group = self.executor.cuts, self.executor.group
+        if cuts or (self.network.needs_tree and not self.network.schedule.cuttable):
             task = task.with_trees()
+        if not cuts:
+            self.network.set_group(group)
         self.known = known_labels(self.task, runs) if self.network.reads_labels else None
         seeds = torch.tensor([run.seed for run in runs], device=self.device)
-        masks = self.network.set_dropout(seeds)
+        masks = self.network.set_dropout(seeds, 0 if cuts else group.rank)
         assert masks is not None
         self.dropout_masks = masks
         self.y = task.targets.to(self.device)
@@ -90,7 +93,9 @@ class Trainer:
         self.train_mask, self.train_weight = (
             F.pad(each, (0, 0, 0, 1)) for each in (self.train_mask, self.train_weight)
         )
-        self.source = self._source(task)
+        measured = ((self.val_mask + self.test_mask) > 0).any(1)
+        masked = (self.train_weight, measured)
+        self.source = source_for(task, self.network, training, self.executor, self.known, masked)
         largest = max(threads_for(self.network, batch.plan) for batch in self.source.largest)
         self.threads = largest if threads is None else count_threads(threads)
         # Dropout of torch in parts of one's own draws from torch's generator, which is then seeded by the step.
@@ -107,16 +112,6 @@ class Trainer:
         self.best_test = torch.full((count,), torch.nan, device=self.device)
         self.curves = torch.full((3, training.epochs, count), torch.nan, device=self.device)
         self.seconds = 0.0
-
-    def _source(self, task: Task) -> Source:
-        if not self.training.shuffle:
-            return Planned(task, self.network, self.training, self.executor, self.known, self.train_weight)
-        train = (self.train_weight[:-1] > 0).any(1).cpu()
-        measured = ((self.val_mask + self.test_mask) > 0).any(1).cpu()
-        prefetch, folder = self.training.prefetch, self.training.columns
-        deck = Deck(task, self.network, folder, on_device=not prefetch)
-        kind = Prefetched if prefetch else Drawn
-        return kind(deck, self.training.batches, self.executor, train, measured, self.train_weight)
 
     @property
     def batches(self) -> Sequence[GraphBatch]:
@@ -180,6 +175,7 @@ class Trainer:
             self.runs,
             self._diverged_in(),
             self.known,
+            self.executor,
         )
 
     def state(self) -> dict[str, Tensor]:
@@ -257,11 +253,9 @@ class Trainer:
             yield
 
     def _step(self, step: Step) -> None:
-        batch, weight, idle = step.batch(), step.weight, step.idle
-        if weight is None:
-            found = self.executor.total(self.train_weight[batch.items].sum(0))
-            weight, idle = torch.where(found > 0, found, 1), found == 0 if step.mixed else None
-        self.optimiser.zero_grad()
+        batch = step.batch()
+        if step.first:
+            self.optimiser.zero_grad()
         if batch.lessons:
             losses = self.network.loss(batch.x, batch.lessons[step.lesson], batch.edges)
             losses = losses * self.objective.weight(batch.y).to(losses.dtype).unsqueeze(1)
@@ -269,13 +263,12 @@ class Trainer:
             losses = self.objective.loss(self.network(batch.x, batch.plan, edge_attr=batch.edges), batch.y)
         losses = losses * self.train_mask[batch.items]
         # Runs share nothing, so the sum of their losses has the gradient of each; one without an item here gets zero.
-        torch.autograd.backward((losses.sum(0) / weight).sum())
-        for parameter in self.network.parameters():
-            if parameter.grad is not None:
-                self.executor.total(parameter.grad)
-        self.optimiser.step(idle)
-        if self.average is not None:
-            self.average.update(self.dropout_masks.step)
+        torch.autograd.backward((losses.sum(0) / step.weight).sum())
+        if step.last:
+            self.executor.sum_gradients(self.network.parameters())
+            self.optimiser.step(step.idle)
+            if self.average is not None:
+                self.average.update(self.dropout_masks.step)
         self.dropout_masks.go_to(self.dropout_masks.step + 1)
         self.running_loss += losses.detach().sum(0)
 

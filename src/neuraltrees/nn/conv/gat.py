@@ -108,6 +108,7 @@ class GATConv(Convolution):
             zero=messages.zero,
             few=backend.prepared and columns < self.in_channels,
             edges=None if self.lin_edge is None else _edge_attention(messages, backend),
+            numbers=None if messages.numbers is None else messages.numbers.both.to(self.bias.device),
         )
 
     def forward(self, h: Tensor | SparseMap, bound: Attention, edges: Tensor | None = None) -> Tensor:
@@ -131,7 +132,7 @@ class GATConv(Convolution):
         count = bound.count.view(-1, *[1] * (logit.dim() - 1))
         weight, own = (logit - bound.target(peak)).exp() * count, (own - peak).exp()
         total = own + bound.sum(weight)
-        shares = self.dropout(torch.cat([weight / bound.target(total), own / total]))
+        shares = self.dropout(torch.cat([weight / bound.target(total), own / total]), bound.numbers)
         out = bound.spread(z, shares)
         if of_edges is not None and bound.edges is not None:
             out = out + bound.edges.spread(of_edges, shares[: weight.shape[0]])
@@ -195,6 +196,7 @@ class Attention:
         zero: whether the last state before the round is zero and left out.
         few: whether the states are fewer than their channels.
         edges: the maps of edge features, if there are any.
+        numbers: of messages and states in the whole that they are a part of; None for a whole.
     """
 
     source: Map
@@ -207,3 +209,4 @@ class Attention:
     zero: bool
     few: bool
     edges: EdgeAttention | None = None
+    numbers: Tensor | None = None

@@ -17,13 +17,18 @@ class DropoutMasks:
     same masks whichever runs are trained beside it, on any device, and after a resumed break: the step is all there is
     to remember.
 
+    Args:
+        seeds: of the runs.
+        places: how many places of the network draw masks.
+        stream: masks of other streams are other ones, as processes need that have rows of their own.
+
     Shapes: seeds :math:`(R)`
     """
 
-    def __init__(self, seeds: Tensor, places: int = 1) -> None:
+    def __init__(self, seeds: Tensor, places: int = 1, stream: int = 0) -> None:
         # Spread over all 64 bits, so that no run at one step has the numbers of another run at another.
-        self._seeds = _mixed(seeds * _GOLDEN + _GOLDEN, _MULTIPLIERS_64, 31)
-        self._entries: dict[tuple[int, int], Tensor] = {}
+        self._seeds = _mixed((seeds * _GOLDEN + _GOLDEN) ^ (stream * 0x5851F42D4C957F2D), _MULTIPLIERS_64, 31)
+        self._entries: dict[tuple[int, int, int | None], tuple[Tensor, Tensor | None]] = {}
         self.step = torch.zeros((), dtype=torch.int64, device=seeds.device)
         self._places = torch.arange(1, places + 1, device=seeds.device).view(-1, 1) * _GOLDEN
         self._keys = torch.zeros(places, len(seeds), dtype=torch.int32, device=seeds.device)
@@ -39,45 +44,58 @@ class DropoutMasks:
         """A seed for a generator of one's own, for this run and step at this place."""
         return int(self._keys[place, run]) & 0xFFFFFFFF
 
-    def mask(self, shape: tuple[int, int], place: int, dropped: float) -> Tensor:
+    def mask(self, shape: tuple[int, int], place: int, dropped: float, numbers: Tensor | None = None) -> Tensor:
         """Zero for the entries that are dropped, for the others what they are scaled by.
 
-        Shapes: shape :math:`(N, F)` → :math:`(N, R, F)`
+        Args:
+            shape: of the states.
+            place: in the network.
+            dropped: share of the entries.
+            numbers: of the rows, where these are some of a larger tensor; by default from 0.
+
+        Shapes: shape :math:`(N, F)`, numbers :math:`(N)` → :math:`(N, R, F)`
         """
-        hashes = self._mixed_entries(shape) ^ self._keys[place].view(1, -1, 1)
+        hashes = self._mixed_entries(shape, numbers) ^ self._keys[place].view(1, -1, 1)
         hashes = _mixed(hashes, _MULTIPLIERS_32, 15)
         # Uniform numbers between -p and 1 - p: the ceiling is 0 or 1, and much quicker than a comparison on a CPU.
         return hashes.float().mul_(2.0**-32).add_(0.5 - dropped).ceil_().mul_(1 / (1 - dropped))
 
-    def drop(self, h: Tensor, place: int, dropped: float) -> Tensor:
+    def drop(self, h: Tensor, place: int, dropped: float, numbers: Tensor | None = None) -> Tensor:
         """The entries that are not dropped, scaled up; the mask is computed again for the gradient and stored nowhere.
 
         Shapes: h :math:`(N, R, *)`
         """
         if not h.is_cuda or h.dtype != torch.float32:
-            mask = self.mask((h.shape[0], h.shape[2:].numel()), place, dropped)
+            mask = self.mask((h.shape[0], h.shape[2:].numel()), place, dropped, numbers)
             return h * mask.view_as(h).to(h.dtype)
-        out: Tensor = _DropOnGpu.apply(h, self, place, dropped)  # type: ignore[no-untyped-call]
+        out: Tensor = _DropOnGpu.apply(h, self, place, dropped, numbers)  # type: ignore[no-untyped-call]
         return out
 
-    def drop_on_gpu(self, h: Tensor, place: int, dropped: float) -> Tensor:
+    def drop_on_gpu(self, h: Tensor, place: int, dropped: float, numbers: Tensor | None = None) -> Tensor:
         """The same numbers as from `mask`, by one kernel that reads and writes every entry once."""
         flat = h.reshape(h.shape[0], h.shape[1], -1)
-        entries, key = self._mixed_entries((flat.shape[0], flat.shape[2])), self._keys[place].view(1, -1, 1)
+        entries, key = self._mixed_entries((flat.shape[0], flat.shape[2]), numbers), self._keys[place].view(1, -1, 1)
         return _kernel(dropped)(entries, key, flat.view(torch.int32)).view(torch.float32).view(h.shape)
 
-    def _mixed_entries(self, shape: tuple[int, int]) -> Tensor:
-        if shape not in self._entries:
-            rows, columns = shape
-            entries = torch.arange(1, rows * columns + 1, dtype=torch.int32, device=self._seeds.device)
-            self._entries[shape] = _mixed(entries, _MULTIPLIERS_32, 16).view(rows, 1, columns)
-        return self._entries[shape]
+    def _mixed_entries(self, shape: tuple[int, int], numbers: Tensor | None) -> Tensor:
+        rows, columns = shape
+        # Numbers are told apart by their identity, and kept so that no others get it.
+        key = (rows, columns, None if numbers is None else id(numbers))
+        if key not in self._entries:
+            if numbers is None:
+                entries = torch.arange(1, rows * columns + 1, dtype=torch.int32, device=self._seeds.device)
+            else:
+                column = torch.arange(1, columns + 1, device=self._seeds.device)
+                entries = (numbers.unsqueeze(1) * columns + column).to(torch.int32)
+            self._entries[key] = _mixed(entries, _MULTIPLIERS_32, 16).view(rows, 1, columns), numbers
+        return self._entries[key][0]
 
 
 class Dropout(nn.Module):
     """Sets a share of the entries to zero in training and scales the others up.
 
-    With `masks`, which a trainer sets, every run has masks of its own; else torch's generator draws them.
+    With `masks`, which a trainer sets, every run has masks of its own; else torch's generator draws them. Rows that are
+    a part of a larger tensor have the masks that they have there, if their `numbers` are given.
 
     Shapes: :math:`(N, *)`; with masks :math:`(N, R, F)` or :math:`(N, R, ·, F)`
     """
@@ -88,12 +106,12 @@ class Dropout(nn.Module):
         self.masks: DropoutMasks | None = None
         self.place = 0
 
-    def forward(self, h: Tensor) -> Tensor:
+    def forward(self, h: Tensor, numbers: Tensor | None = None) -> Tensor:
         if not self.training or self.p == 0:
             return h
         if self.masks is None:
             return h * torch.rand_like(h).sub_(self.p).ceil_().mul_(1 / (1 - self.p))
-        return self.masks.drop(h, self.place, self.p)
+        return self.masks.drop(h, self.place, self.p, numbers)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
@@ -101,13 +119,13 @@ class Dropout(nn.Module):
 
 class _DropOnGpu(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, h: Tensor, masks: DropoutMasks, place: int, dropped: float) -> Tensor:
-        ctx.masks, ctx.place, ctx.dropped = masks, place, dropped
-        return masks.drop_on_gpu(h, place, dropped)
+    def forward(ctx: Any, h: Tensor, masks: DropoutMasks, place: int, dropped: float, numbers: Tensor | None) -> Tensor:
+        ctx.masks, ctx.given = masks, (place, dropped, numbers)
+        return masks.drop_on_gpu(h, place, dropped, numbers)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        return ctx.masks.drop_on_gpu(grad, ctx.place, ctx.dropped), None, None, None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+        return ctx.masks.drop_on_gpu(grad, *ctx.given), None, None, None, None
 
 
 @cache

@@ -7,13 +7,15 @@ from torch import Tensor, nn
 
 from neuraltrees.nn import triton_kernels
 from neuraltrees.nn.ensemble import fused_norm
+from neuraltrees.nn.parallel.group import Group
 
 
 class RunBatchNorm(nn.Module):
     r""":math:`h' = γ (h - μ) / \sqrt{σ^2 + 10^{-5}} + β`, with mean and variance over the nodes of a batch in training.
 
     A merged state counts as often as the number of nodes it represents (`copies`). If that is one for all, this equals
-    `torch.nn.BatchNorm1d`. Every run has its own statistics, which a batch without nodes leaves as they are.
+    `torch.nn.BatchNorm1d`. Every run has its own statistics, which a batch without nodes leaves as they are. With a
+    `group`, given or set, statistics are over the nodes of all its processes, as if one had them all.
 
     Shapes: h :math:`(N, *, F)`, copies :math:`(N)` → :math:`(N, *, F)`
     """
@@ -28,45 +30,59 @@ class RunBatchNorm(nn.Module):
         self.register_buffer("running_mean", torch.zeros(shape))
         self.register_buffer("running_var", torch.ones(shape))
         self.momentum = momentum
+        self.group: Group | None = None
 
     def reset_parameters(self) -> None:
         for tensor, start in ((self.weight, 1), (self.bias, 0), (self.running_mean, 0), (self.running_var, 1)):
             nn.init.constant_(tensor, start)
 
-    def forward(self, h: Tensor, copies: Tensor | None = None) -> Tensor:
-        mean, var = self._statistics(h, copies) if self.training else (self.running_mean, self.running_var)
+    def forward(self, h: Tensor, copies: Tensor | None = None, group: Group | None = None) -> Tensor:
+        group = self.group if group is None else group
+        mean, var = self._statistics(h, copies, group) if self.training else (self.running_mean, self.running_var)
         scale = self.weight * (var + 1e-5).rsqrt()
         return h * scale + (self.bias - mean * scale)
 
-    def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False) -> Tensor:
+    def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False, group: Group | None = None) -> Tensor:
         """The same, maybe followed by a ReLU; rows of weight 0 are padding, which neither counts nor becomes anything
         but 0.
 
         Shapes: h :math:`(N, *, F)`, weight :math:`(N)`
         """
-        fused = self.training and h.is_cuda and h.dtype == torch.float32 and len(h) > 0 and triton_kernels.available()
+        group = self.group if group is None else group
+        alone = group is None or group.alone
+        fused = (
+            alone
+            and self.training
+            and h.is_cuda
+            and h.dtype == torch.float32
+            and len(h) > 0
+            and triton_kernels.available()
+        )
         if fused and not torch.compiler.is_compiling():
             out: Tensor = fused_norm.NormRelu.apply(  # type: ignore[no-untyped-call]
                 h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum, relu
             )
             return out
-        new = self(h, weight)
+        new = self(h, weight, group)
         return without_padding(new.relu() if relu else new, weight)
 
-    def _statistics(self, h: Tensor, copies: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _statistics(self, h: Tensor, copies: Tensor | None, group: Group | None) -> tuple[Tensor, Tensor]:
         momentum: Tensor | float = self.momentum
-        if not h.shape[0]:
+        if group is not None and not group.alone:
+            copies = h.new_ones(h.shape[0]) if copies is None else copies
+        elif not h.shape[0]:
             return self.running_mean, self.running_var
         if copies is None:
             count: Tensor | int = h.shape[0]
             mean = h.mean(0)
             var = (h - mean).square().mean(0)
         else:
-            count = copies.sum()
+            together = Group() if group is None else group
+            count = together.total_(copies.sum())
             share = copies / count.clamp(min=1)
             momentum = (count > 0).to(h.dtype) * momentum
-            mean = (share @ h.flatten(1)).view_as(self.weight)
-            var = (share @ (h - mean).square().flatten(1)).view_as(self.weight)
+            mean = together.total(share @ h.flatten(1)).view_as(self.weight)
+            var = together.total(share @ (h - mean).square().flatten(1)).view_as(self.weight)
         with torch.no_grad():
             unbiased = var * (count / max(count - 1, 1) if isinstance(count, int) else count / (count - 1).clamp(min=1))
             self.running_mean.lerp_(mean, momentum)
@@ -89,10 +105,10 @@ class RunLayerNorm(nn.Module):
         nn.init.ones_(self.weight)
         nn.init.zeros_(self.bias)
 
-    def forward(self, h: Tensor, copies: Tensor | None = None) -> Tensor:
+    def forward(self, h: Tensor, copies: Tensor | None = None, group: Group | None = None) -> Tensor:
         return nn.functional.layer_norm(h, h.shape[-1:]) * self.weight + self.bias
 
-    def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False) -> Tensor:
+    def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False, group: Group | None = None) -> Tensor:
         """As for `RunBatchNorm`."""
         new = self(h)
         return without_padding(new.relu() if relu else new, weight)

@@ -39,6 +39,10 @@ class Coefficients:
         row, col = torch.cat([self.row, other.row]), torch.cat([self.col, other.col])
         return Coefficients(row, col, torch.cat([self.value, other.value]), self.shape)
 
+    def narrowed(self, columns: int) -> Coefficients:
+        """The same map for states of which it reads the first ones alone."""
+        return Coefficients(self.row, self.col, self.value, (self.shape[0], columns))
+
     def without_last_column(self) -> Coefficients:
         """The same map for states the last of which is zero and left out; no shape depends on what the tensors hold."""
         last = self.shape[1] - 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from neuraltrees.errors import InputError
+from neuraltrees.nn.parallel import Part
 from neuraltrees.nn.reset import reset_children
 
 Level: TypeAlias = Literal["node", "graph"]
@@ -34,6 +36,11 @@ class Places:
     bag_graph: Tensor | None = None
     padded: bool = False
 
+    def of_rows(self, rows: Tensor) -> Places:
+        """Those of some of the nodes. Shapes: rows :math:`(n')`"""
+        node_type, graph = (None if each is None else each.cpu()[rows] for each in (self.node_type, self.graph))
+        return replace(self, node_type=node_type, graph=graph)
+
     @classmethod
     def of(cls, data: Data) -> Places:
         """Those of a graph, or of a batch of graphs."""
@@ -50,12 +57,15 @@ class Head(nn.Module):
     - `reads_labels`: whether known labels change its answers. Then `plan` takes them, and so do `lessons` and `loss`,
       which say how it learns.
     - `reads_edges`: whether it is made with `edge_channels` and called with the features of edges.
+    - `by_row`: whether the answer for a node depends on its own state, type and graph alone; then a process may answer
+      for some nodes of a graph.
     - `reads_bags`: whether it is called with the states of bags beside those of nodes.
     """
 
     level: ClassVar[Level] = "node"
     reads_labels: ClassVar[bool] = False
     reads_edges: ClassVar[bool] = False
+    by_row: ClassVar[bool] = False
     reads_bags: bool = False
 
     def __init__(self, in_channels: int, out_channels: int | Mapping[str, int], runs: int | None = None) -> None:
@@ -72,6 +82,19 @@ class Head(nn.Module):
         Shapes: known :math:`(n)` or :math:`(n, R)`
         """
         return Places.of(data)
+
+    def part(self, data: Data, part: Part, known: Tensor | None = None) -> Any:
+        """The same as `plan` for a process that has the states of some nodes and answers for these."""
+        if not self.by_row:
+            raise InputError(
+                f"Expected a head that answers for every node by its own state, or 'crf', to compute in parts; got "
+                f"{type(self).__name__}. Use head='node', or one process."
+            )
+        return Places.of(data).of_rows(part.owned.cpu())
+
+    def part_lessons(self, data: Data, part: Part, known: Tensor, seeds: Sequence[int]) -> Sequence[Any]:
+        """The same as `lessons` for such a process."""
+        raise NotImplementedError
 
     def begin(self, h: Tensor, places: Any) -> Tensor:
         """The states before the first round, with what known labels add to them; by default nothing."""
@@ -103,6 +126,8 @@ class Head(nn.Module):
 
 class NoHead(Head):
     """The states after the last round are the answers."""
+
+    by_row = True
 
     def forward(self, h: Tensor, places: Any) -> Tensor:
         return h

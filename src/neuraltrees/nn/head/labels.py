@@ -43,6 +43,7 @@ class LabelsHead(NodeHead):
     """
 
     reads_labels = True
+    by_row = False
 
     def __init__(
         self,

@@ -26,6 +26,8 @@ class NodeHead(Head):
     have gets minus infinity.
     """
 
+    by_row = True
+
     def __init__(self, in_channels: int, out_channels: int | Mapping[str, int], runs: int | None = None) -> None:
         super().__init__(in_channels, out_channels, runs)
         self.classes = dict(out_channels) if isinstance(out_channels, Mapping) else {"node": out_channels}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from neuraltrees.nn.ensemble.sparse import Coefficients
-from neuraltrees.nn.messages import Messages
+from neuraltrees.nn.messages import Messages, Numbers
 from neuraltrees.nn.schedule.multisets import Array, distinct, entries_of
 
 
@@ -27,11 +27,13 @@ class Unrolled:
         rounds: the messages of every round; the states before the first are the graph nodes and one zero for all bags.
         copies: how many tree nodes each state after a round stands for.
         pool: the mean over the leaves of every graph node, of the states after the last round.
+        nodes: a tree node that has each of the states after a round.
     """
 
     rounds: tuple[Messages, ...]
     copies: tuple[Tensor, ...]
     pool: Coefficients
+    nodes: tuple[Array, ...]
 
     @property
     def states(self) -> tuple[int, ...]:
@@ -74,51 +76,99 @@ def unroll(
     >>> tree.num_nodes, unroll(tree.edge_index, tree.kappa, 3, num_layers=2).states
     (6, (5, 4))
     """
-    tree, kinds = _Tree.of(edge_index, len(kappa), relation, edge, num_edge_rows), kappa.numpy()
-    # A colour for every graph node and one for all bags: the states before the first round.
-    colours = [np.where(kinds < 0, num_nodes, kinds)]
-    for _ in range(num_layers):
-        colours.append(tree.refined(colours[-1]) if merge else tree.nodes)
-    leaves = np.flatnonzero(kinds >= 0)
-    states = [_States.of(colours[-1], leaves)]
-    links: list[Messages] = []
-    for colour in reversed(colours[1:-1]):
-        readers = states[0].nodes
-        needed = tree.nodes if keep_all else np.concatenate([readers, tree.around(readers)])
-        states.insert(0, _States.of(colour, needed))
-        links.insert(0, tree.messages(states[0], states[1], tree.degree[states[0].nodes]))
-    at_first = _States(np.arange(num_nodes + 1), np.ones(num_nodes + 1), colours[0])
-    # A leaf has its parent as only neighbour; how many a state of zero has does not matter.
-    links.insert(0, tree.messages(at_first, states[0], np.ones(num_nodes + 1, np.int64), zero=True))
-    of_leaf = 1 / np.bincount(kinds[leaves], minlength=num_nodes)[kinds[leaves]]
-    pool = Coefficients(
-        torch.from_numpy(kinds[leaves]),
-        torch.from_numpy(states[-1].of_node[leaves]),
-        torch.from_numpy(of_leaf),
-        (num_nodes, len(states[-1].nodes)),
-    )
-    return Unrolled(tuple(links), tuple(torch.from_numpy(state.copies) for state in states), pool)
+    tree = TreeRows.of(edge_index, len(kappa), relation, edge, num_edge_rows)
+    return Refinement.of(tree, kappa.numpy(), num_nodes, num_layers, merge).unroll(keep_all)
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """The colours of all tree nodes before the first round and after each: equal colours, equal states.
+
+    Shapes: kappa and every colour :math:`(N)`
+    """
+
+    tree: TreeRows
+    kappa: Array
+    num_nodes: int
+    colours: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, tree: TreeRows, kappa: Array, num_nodes: int, num_layers: int, merge: bool) -> Refinement:
+        # A colour for every graph node and one for all bags: the states before the first round.
+        colours = [np.where(kappa < 0, num_nodes, kappa)]
+        for _ in range(num_layers):
+            colours.append(tree.refined(colours[-1]) if merge else tree.nodes)
+        return cls(tree, kappa, num_nodes, tuple(colours))
+
+    def unroll(self, keep_all: bool, part: Array | None = None) -> Unrolled:
+        """The states that the rounds need, and the messages between them.
+
+        Args:
+            keep_all: also those that no later round reads.
+            part: of every tree node; states of different parts are not merged, and what is computed is numbered as it
+                would be without parts.
+
+        Shapes: part :math:`(N)`
+        """
+        tree, kappa, num_nodes = self.tree, self.kappa, self.num_nodes
+        leaves = np.flatnonzero(kappa >= 0)
+        states = [_States.of(self.colours[-1], leaves, part)]
+        links: list[Messages] = []
+        for colour in reversed(self.colours[1:-1]):
+            readers = states[0].nodes
+            needed = tree.nodes if keep_all else np.concatenate([readers, tree.around(readers)])
+            states.insert(0, _States.of(colour, needed, part))
+            links.insert(0, tree.messages(states[0], states[1], tree.degree[states[0].nodes]))
+        first = np.arange(num_nodes + 1)
+        at_first = _States(first, np.ones(num_nodes + 1), self.colours[0], None if part is None else first)
+        # A leaf has its parent as only neighbour; how many a state of zero has does not matter.
+        links.insert(0, tree.messages(at_first, states[0], np.ones(num_nodes + 1, np.int64), zero=True))
+        of_leaf = 1 / np.bincount(kappa[leaves], minlength=num_nodes)[kappa[leaves]]
+        pool = Coefficients(
+            torch.from_numpy(kappa[leaves]),
+            torch.from_numpy(states[-1].of_node[leaves]),
+            torch.from_numpy(of_leaf),
+            (num_nodes, len(states[-1].nodes)),
+        )
+        copies = tuple(torch.from_numpy(state.copies) for state in states)
+        return Unrolled(tuple(links), copies, pool, tuple(state.nodes for state in states))
 
 
 @dataclass(frozen=True)
 class _States:
-    """The distinct states of a round: a tree node that has each, how many have it, and the state of every node."""
+    """The distinct states of a round: a tree node that has each, how many have it, and the state of every node.
+
+    With parts, `number` is the number that each has without them, where states of several parts are one.
+    """
 
     nodes: Array
     copies: NDArray[np.float64]
     of_node: Array
+    number: Array | None = None
 
     @classmethod
-    def of(cls, colour: Array, needed: Array) -> _States:
-        used, first = np.unique(colour[needed], return_index=True)
-        place = np.full(int(colour.max(initial=-1)) + 1, -1)
+    def of(cls, colour: Array, needed: Array, part: Array | None = None) -> _States:
+        key = (
+            colour
+            if part is None
+            else np.unique(colour * (int(part.max(initial=0)) + 1) + part, return_inverse=True)[1]
+        )
+        used, first = np.unique(key[needed], return_index=True)
+        place = np.full(int(key.max(initial=-1)) + 1, -1)
         place[used] = np.arange(len(used))
-        copies = np.bincount(colour, minlength=len(place))[used]
-        return cls(needed[first], copies.astype(np.float64), place[colour])
+        copies = np.bincount(key, minlength=len(place))[used]
+        nodes = needed[first]
+        number = None if part is None else np.unique(colour[nodes], return_inverse=True)[1]
+        return cls(nodes, copies.astype(np.float64), place[key], number)
+
+    @property
+    def numbers(self) -> int:
+        """How many states there are without parts."""
+        return len(self.nodes) if self.number is None else int(self.number.max(initial=-1)) + 1
 
 
 @dataclass(frozen=True)
-class _Tree:
+class TreeRows:
     """The neighbours of every tree node in compressed rows, with the relation and the edge features of each.
 
     The kind of a neighbour is a number from 0 for its relation and its row of edge features.
@@ -134,7 +184,7 @@ class _Tree:
     @classmethod
     def of(
         cls, edge_index: Tensor, num_nodes: int, relation: Tensor | None, edge: Tensor | None, num_edge_rows: int
-    ) -> _Tree:
+    ) -> TreeRows:
         source, target = edge_index.numpy()
         relations = np.zeros_like(source) if relation is None else relation.numpy()
         if edge is None:
@@ -171,10 +221,10 @@ class _Tree:
         source, kind = before.of_node[self.neighbour[at]], self.kind[at]
         key = (target * len(before.nodes) + source) * self.kinds + kind
         _, first, count = np.unique(key, return_index=True, return_counts=True)
-        kind = kind[first]
+        source, target, kind = source[first], target[first], kind[first]
         return Messages(
-            source=torch.from_numpy(source[first]),
-            target=torch.from_numpy(target[first]),
+            source=torch.from_numpy(source),
+            target=torch.from_numpy(target),
             count=torch.from_numpy(count.astype(np.float64)),
             relation=torch.from_numpy(self.relation_of_kind[kind]),
             own=torch.from_numpy(before.of_node[after.nodes]),
@@ -183,4 +233,13 @@ class _Tree:
             zero=zero,
             edge=None if self.edge_of_kind is None else torch.from_numpy(self.edge_of_kind[kind]),
             num_edge_rows=self.num_edge_rows,
+            numbers=self._numbers(before, after, source, target, kind),
         )
+
+    def _numbers(self, before: _States, after: _States, source: Array, target: Array, kind: Array) -> Numbers | None:
+        if before.number is None or after.number is None:
+            return None
+        key = (after.number[target] * before.numbers + before.number[source]) * self.kinds + kind
+        of_message = np.unique(key, return_inverse=True)[1]
+        count = int(of_message.max(initial=-1)) + 1
+        return Numbers(torch.from_numpy(of_message), torch.from_numpy(after.number), count)

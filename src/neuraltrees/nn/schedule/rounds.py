@@ -16,6 +16,7 @@ from neuraltrees.nn.ensemble.backend import SparseBackend
 from neuraltrees.nn.ensemble.dropout import Dropout
 from neuraltrees.nn.ensemble.norm import RunBatchNorm, RunLayerNorm
 from neuraltrees.nn.ensemble.sparse import Map, SparseMap
+from neuraltrees.nn.parallel import RoundPart
 from neuraltrees.nn.schedule.leaves import lift_to_leaves
 from neuraltrees.nn.schedule.schedule import Body, Schedule
 
@@ -34,6 +35,7 @@ class RoundPlan:
         own: from the states before each round to the same after it, for residual rounds; None where they are the same.
         lift: kappa, where features have to be copied to the leaves first, for external convolutions.
         edges: from the edges of the graph to the rows of edge features that messages name; None where each is a row.
+        part: what is exchanged with other processes, where these rounds are a part; None for a whole.
     """
 
     rounds: tuple[Any, ...]
@@ -43,6 +45,7 @@ class RoundPlan:
     own: tuple[Map | None, ...]
     lift: Tensor | None = None
     edges: Map | None = None
+    part: RoundPart | None = None
 
     def __repr__(self) -> str:
         return f"RoundPlan(states={self.states})"
@@ -89,14 +92,22 @@ class Rounds(Schedule):
                 raise InputError("Expected dense features for a PyG convolution; got sparse ones. Use x.to_dense().")
             start = lift_to_leaves(x, plan.lift)
         h: Tensor = self.convs[0](start, plan.rounds[0], edges)
+        part = plan.part
         for i, bound in enumerate(plan.rounds[1:]):
-            before = self.activation(self.norms[i](h, plan.copies[i]) if self.norms else h)
-            h = self.convs[i + 1](self.drops[i](before), bound, edges)
+            before = self.activation(self._normed(i, h, plan) if self.norms else h)
+            dropped = self.drops[i](before, None if part is None else part.numbers[i])
+            read = dropped if part is None else part.read(i + 1, dropped)
+            h = self.convs[i + 1](read, bound, edges)
             if self.residual[i + 1]:
                 own = plan.own[i + 1]
                 h = h + (before if own is None else own(before))
         h = h if plan.pool is None else plan.pool(h)
+        h = h if part is None else part.gathered(h)
         return self.norms[-1](h) if self.body.layer_norm else h
+
+    def _normed(self, number: int, h: Tensor, plan: RoundPlan) -> Tensor:
+        found: Tensor = self.norms[number](h, plan.copies[number], None if plan.part is None else plan.part.group)
+        return found
 
     def activation(self, h: Tensor) -> Tensor:
         """The activation after a round."""

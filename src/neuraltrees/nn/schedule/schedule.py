@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.sparse import SparseMap
+from neuraltrees.nn.parallel import Group, Part
 from neuraltrees.nn.ragged import Cut, Ragged
 from neuraltrees.nn.reset import reset_children
 
@@ -78,6 +79,16 @@ class Schedule(nn.Module):
         moved to another device.
         """
         raise NotImplementedError
+
+    def part(self, data: Data, group: Group) -> tuple[Any, Part]:
+        """The plan of what one of several processes computes of a graph, and which of its rows it reads and answers.
+
+        All processes plan the same data; every one computes a part, and they exchange what they share.
+        """
+        raise InputError(
+            f"Expected rounds that can be computed in parts, on trees or graphs with gcn, sage, gat or gin; got "
+            f"{type(self).__name__}. Use one process, or divide the graphs among processes instead of cutting them."
+        )
 
     def columns(self, data: Data) -> Ragged:
         """All that plans are made of, graph by graph; see `cut_plan`."""

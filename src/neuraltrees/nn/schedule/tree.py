@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -11,12 +13,25 @@ from neuraltrees.errors import InputError
 from neuraltrees.htree import HTree
 from neuraltrees.movable import moved
 from neuraltrees.nn.ensemble.backend import SCATTER, Backend
+from neuraltrees.nn.ensemble.sparse import Coefficients
 from neuraltrees.nn.messages import Messages
+from neuraltrees.nn.parallel import (
+    Group,
+    Part,
+    RoundPart,
+    cost_of_state,
+    first_round,
+    later_round,
+    leaf_sums,
+    own_edge_rows,
+    own_rows,
+)
 from neuraltrees.nn.schedule.edge_checks import check_tree_edges
 from neuraltrees.nn.schedule.leaves import pooling
-from neuraltrees.nn.schedule.refinement import unroll
+from neuraltrees.nn.schedule.refinement import Refinement, TreeRows
 from neuraltrees.nn.schedule.rounds import RoundPlan, Rounds
 from neuraltrees.nn.schedule.tree_edges import TreeEdges, tree_edges
+from neuraltrees.nn.schedule.tree_parts import CutTree
 
 
 class TreeRounds(Rounds):
@@ -32,8 +47,7 @@ class TreeRounds(Rounds):
     needs_tree = True
 
     def plan(self, data: Data) -> RoundPlan:
-        tree = htree_of(data)
-        carried = None if self.body.edge_channels is None else tree_edges(tree, data.edge_index)
+        tree, carried = self._tree_of(data)
         num_nodes, backend = int(data.num_nodes), self.backend
         if self.external:
             messages = Messages.of_edges(tree.edge_index.cpu(), tree.num_nodes, None, self.dtype)
@@ -71,29 +85,81 @@ class TreeRounds(Rounds):
 
     def _distinct_states(self, tree: HTree, carried: TreeEdges | None, num_nodes: int) -> RoundPlan:
         """The distinct states that the rounds need, each computed once."""
-        unrolled = unroll(
+        unrolled = self._refined(tree, carried, num_nodes).unroll(self._keep_all)
+        return self._bound(unrolled.rounds, unrolled.copies, unrolled.pool)
+
+    def cut(self, data: Data, parts: int) -> CutTree:
+        """The rounds on an H-tree that is cut into parts of equal work; see `part` for one of them."""
+        return self._cut(*self._tree_of(data), int(data.num_nodes), parts)
+
+    def part(self, data: Data, group: Group) -> tuple[RoundPlan, Part]:
+        if self.external:
+            return super().part(data, group)
+        tree, carried = self._tree_of(data)
+        cut, backend = self._cut(tree, carried, int(data.num_nodes), group.size), self.backend
+        whole, rank = cut.unrolled, group.rank
+        owned = (cut.owner == rank).nonzero()[0]
+        first, nodes = first_round(whole.rounds[0], cut.states(0), owned, group)
+        rounds, halos = [first], []
+        for number, messages in enumerate(whole.rounds[1:], start=1):
+            later, halo = later_round(messages, cut.states(number), cut.states(number - 1), group)
+            rounds.append(later)
+            halos.append(halo)
+        rounds, rows = own_edge_rows(rounds)
+        pool, sums, gather = leaf_sums(whole.pool, cut.states(-1), cut.owner, group)
+        copies = [each[torch.from_numpy(cut.states(t) == rank)] for t, each in enumerate(whole.copies)]
+        numbers = tuple(each.numbers.state for each in rounds if each.numbers is not None)
+        edges, used = None, torch.zeros(0, dtype=torch.int64)
+        if carried is not None:
+            narrow, columns = own_rows(carried.rows, rows)
+            edges, used = backend.map(narrow), torch.from_numpy(columns)
+        plan = replace(
+            self._bound(rounds, copies, pool),
+            edges=edges,
+            part=RoundPart(group, tuple(halos), numbers, (sums, backend.map(gather))),
+        )
+        here = Part(group, torch.from_numpy(nodes), torch.from_numpy(owned), used, torch.from_numpy(cut.owner))
+        return moved(plan, backend.device), here
+
+    def _cut(self, tree: HTree, carried: TreeEdges | None, num_nodes: int, parts: int) -> CutTree:
+        refined, cost = self._refined(tree, carried, num_nodes), cost_of_state(self.body.hidden_channels)
+        return CutTree.of(tree, refined, self._keep_all, parts, cost, self._convs()[-1].pools)
+
+    def _refined(self, tree: HTree, carried: TreeEdges | None, num_nodes: int) -> Refinement:
+        rows = TreeRows.of(
             tree.edge_index.cpu(),
-            tree.kappa.cpu(),
-            num_nodes,
-            len(self.convs),
-            relation=tree.edge_type.cpu() if self.body.relations else None,
-            edge=None if carried is None else carried.edge,
-            num_edge_rows=0 if carried is None else carried.num_edge_rows,
-            merge=self.body.merge,
-            keep_all=len(self.norms) > 0 and not self.body.layer_norm,  # their statistics are over all tree nodes
+            tree.num_nodes,
+            tree.edge_type.cpu() if self.body.relations else None,
+            None if carried is None else carried.edge,
+            0 if carried is None else carried.num_edge_rows,
         )
+        return Refinement.of(rows, tree.kappa.cpu().numpy(), num_nodes, len(self.convs), self.body.merge)
+
+    @property
+    def _keep_all(self) -> bool:
+        """Whether states count that nobody reads: the statistics of batch norms are over all tree nodes."""
+        return len(self.norms) > 0 and not self.body.layer_norm
+
+    def _bound(self, messages: Sequence[Messages], copies: Sequence[Tensor], pool: Coefficients) -> RoundPlan:
         backend, last = self.backend, self._convs()[-1]
-        pools = [unrolled.pool if conv is last and last.pools else None for conv in self._convs()]
+        pools = [pool if conv is last and last.pools else None for conv in self._convs()]
         rounds = tuple(
-            conv.bind(messages, backend, pool)
-            for conv, messages, pool in zip(self._convs(), unrolled.rounds, pools, strict=True)
+            conv.bind(each, backend, pool) for conv, each, pool in zip(self._convs(), messages, pools, strict=True)
         )
+        # Residual rounds read the states before them that are computed here, which stand before those of others.
+        before = [len(messages[0].source_degree), *(len(each.own) for each in messages[:-1])]
+        selves = [each.selves().narrowed(size) for each, size in zip(messages, before, strict=True)]
         own = tuple(
-            backend.map(messages.selves() if pool is None else pool @ messages.selves()) if residual else None
-            for messages, pool, residual in zip(unrolled.rounds, pools, self.residual, strict=True)
+            backend.map(each if pool is None else pool @ each) if residual else None
+            for each, pool, residual in zip(selves, pools, self.residual, strict=True)
         )
-        copies = tuple(each.to(backend.dtype) for each in unrolled.copies)
-        return RoundPlan(rounds, copies, None if last.pools else backend.map(unrolled.pool), unrolled.states, own)
+        counts = tuple(each.to(backend.dtype) for each in copies)
+        states = tuple(len(each) for each in copies)
+        return RoundPlan(rounds, counts, None if last.pools else backend.map(pool), states, own)
+
+    def _tree_of(self, data: Data) -> tuple[HTree, TreeEdges | None]:
+        tree = htree_of(data)
+        return tree, None if self.body.edge_channels is None else tree_edges(tree, data.edge_index)
 
 
 def htree_of(data: Data) -> HTree:

@@ -11,6 +11,7 @@ from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.linear import RunLinear
 from neuraltrees.nn.sweep.function import sweep
+from neuraltrees.nn.sweep.parts import CutForest
 from neuraltrees.nn.sweep.plan import SweepPlan
 
 OPEN_GATE = 4.0  # gates start at sigmoid(4) = 0.98
@@ -84,16 +85,20 @@ class SweepLayer(nn.Module):
         """
         return self.log_distance.detach().exp()
 
-    def forward(self, h: Tensor, plan: SweepPlan) -> Tensor:
+    def forward(self, h: Tensor, plan: SweepPlan | CutForest) -> Tensor:
         if self.runs is not None and h.dim() == 2:
             h = h.unsqueeze(1).expand(-1, self.runs, -1)
         rate = (-self.log_distance).exp()
-        return sweep(h, (-rate).exp(), plan, self._gates(h, plan)) * rate.tanh().sqrt().to(h.dtype)
+        decay, gates = (-rate).exp(), self._gates(h, plan)
+        found = plan.sweep(h, decay, gates) if isinstance(plan, CutForest) else sweep(h, decay, plan, gates)
+        return found * rate.tanh().sqrt().to(h.dtype)
 
-    def _gates(self, h: Tensor, plan: SweepPlan) -> Tensor | None:
+    def _gates(self, h: Tensor, plan: SweepPlan | CutForest) -> Tensor | None:
         if self.gate is None:
             return None
         own: Tensor = self.gate(h)
+        if isinstance(plan, CutForest):
+            return torch.sigmoid(own + plan.parents_of(own))
         return torch.sigmoid(own + own.index_select(0, plan.above.clamp(min=0)))
 
     def extra_repr(self) -> str:

@@ -17,8 +17,10 @@ from neuraltrees.graph import Graph
 from neuraltrees.inference.crf import EdgeTables, Evidence, Limits, Solver, Structure
 from neuraltrees.nn.head.crf.lessons import Field, Learning, Lesson, hide
 from neuraltrees.nn.head.crf.pairs import Pairs
+from neuraltrees.nn.head.crf.parts import Gathering, Parted
 from neuraltrees.nn.head.head import Head, Places
 from neuraltrees.nn.head.node import NodeHead
+from neuraltrees.nn.parallel import Part
 
 GPU_CHUNK = 2**28  # entries of the tables that are in memory together
 
@@ -172,16 +174,34 @@ class CRFHead(Head):
         start = round((1 - self.exact_share) * epochs)
         return 0 if done < start else 1 + (done - start) % (lessons - 1)
 
-    def forward(self, h: Tensor, places: Field, edge_attr: Tensor | None = None) -> Tensor:
+    def part(self, data: Data, part: Part, known: Tensor | None = None) -> Parted[Field]:
+        self._check_parts()
+        return Gathering.of(data, part).parted(self.plan(data, known))
+
+    def part_lessons(self, data: Data, part: Part, known: Tensor, seeds: Sequence[int]) -> list[Parted[Lesson]]:
+        self._check_parts()
+        gathering = Gathering.of(data, part)
+        return [gathering.parted(each) for each in self.lessons(data, known, seeds)]
+
+    def _check_parts(self) -> None:
+        if self.pairs.weighted:
+            raise InputError(
+                "Expected tables that do not depend on features of edges, to compute in parts; got a CRF head with "
+                "edge_channels. Set edge_features=False, or use one process."
+            )
+
+    def forward(self, h: Tensor, places: Field | Parted[Field], edge_attr: Tensor | None = None) -> Tensor:
+        field = places.whole if isinstance(places, Parted) else places
         unary, tables = self.potentials(h, places, edge_attr)
         check = not _capturing(h)
-        marginals = places.solver.marginals(unary, tables, places.given, check)
-        answers = self._logarithm(marginals, unary).transpose(0, 1)
+        marginals = field.solver.marginals(unary, tables, field.given, check)
+        answers = _own(self._logarithm(marginals, unary).transpose(0, 1), places)
         return answers if self.runs is not None else answers.squeeze(1)
 
-    def loss(self, h: Tensor, lesson: Lesson, edge_attr: Tensor | None = None) -> Tensor:
+    def loss(self, h: Tensor, given: Lesson | Parted[Lesson], edge_attr: Tensor | None = None) -> Tensor:
         """The loss of every node, zero where there is nothing to find. Shapes: → :math:`(n, R)`"""
-        unary, tables = self.potentials(h, lesson.field, edge_attr)
+        lesson = given.whole if isinstance(given, Parted) else given
+        unary, tables = self.potentials(h, given if isinstance(given, Parted) else lesson.field, edge_attr)
         own = unary.detach() if self.apart else unary
         if lesson.kind == "likelihood":
             losses = self._joint(own, tables, lesson)
@@ -189,7 +209,7 @@ class CRFHead(Head):
             losses = _cross_entropy(self._answers(own, tables, lesson), lesson.labels)
         if self.apart:
             losses = losses + _cross_entropy(unary.log_softmax(-1), lesson.labels)
-        return (losses * lesson.scale).transpose(0, 1)
+        return _own((losses * lesson.scale).transpose(0, 1), given)
 
     def _answers(self, unary: Tensor, tables: EdgeTables, lesson: Lesson) -> Tensor:
         field = lesson.field
@@ -212,10 +232,15 @@ class CRFHead(Head):
         )
         return nodes * (lesson.labels >= 0)
 
-    def potentials(self, h: Tensor, field: Field, edge_attr: Tensor | None = None) -> tuple[Tensor, EdgeTables]:
-        """Shapes: → :math:`(R, n, C)`, and the tables"""
+    def potentials(
+        self, h: Tensor, field: Field | Parted[Any], edge_attr: Tensor | None = None
+    ) -> tuple[Tensor, EdgeTables]:
+        """Those of all nodes. Shapes: → :math:`(R, n, C)`, and the tables"""
         unary = self.node(h, field.places)
         unary = unary.unsqueeze(1) if unary.dim() == 2 else unary
+        if isinstance(field, Parted):
+            unary = field.gathered(unary)
+            field = field.whole.field if isinstance(field.whole, Lesson) else field.whole
         return unary.transpose(0, 1), self.pairs(field.pairs, edge_attr)
 
     def _logarithm(self, marginals: Tensor, unary: Tensor) -> Tensor:
@@ -239,6 +264,11 @@ class CRFHead(Head):
                 f"{int(labels[tuple(wrong[0])])} at node {node}."
             )
         return labels if labels.dim() == 1 else labels.t().contiguous()
+
+
+def _own(rows: Tensor, places: Any) -> Tensor:
+    """The rows that a process answers for. Shapes: :math:`(n, *) → (n', *)`"""
+    return rows.index_select(0, places.own) if isinstance(places, Parted) else rows
 
 
 def _given(field: Field, known: Tensor | None) -> Field:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -10,10 +11,19 @@ from torch import Tensor, nn
 from neuraltrees.nn.ensemble.dropout import Dropout
 from neuraltrees.nn.ensemble.linear import RunLinear
 from neuraltrees.nn.ensemble.norm import RunBatchNorm, RunLayerNorm
+from neuraltrees.nn.parallel import Group
 from neuraltrees.nn.schedule.bags.options import BagOptions
 from neuraltrees.nn.schedule.bags.structure import BagParts, BagPlan
 from neuraltrees.nn.schedule.schedule import Body
 from neuraltrees.nn.sweep import SweepLayer
+
+
+@dataclass(frozen=True, eq=False)
+class Of:
+    """Where rows are a part of a whole: the processes that have the others, and the numbers of these rows in it."""
+
+    group: Group
+    numbers: Tensor
 
 
 class Update(nn.Module):
@@ -36,9 +46,10 @@ class Update(nn.Module):
         self.lin2, self.norm2 = RunLinear(size, size, runs, bias=False), norm(size, runs)
         self.drop = Dropout(body.dropout)
 
-    def forward(self, h: Tensor, inputs: Sequence[Tensor], weight: Tensor | None) -> Tensor:
-        z = self.norm1.padded(self.lin1(torch.cat([*inputs], -1)), weight, relu=True)
-        new: Tensor = h + self.drop(self.norm2.padded(self.lin2(z), weight))
+    def forward(self, h: Tensor, inputs: Sequence[Tensor], weight: Tensor | None, of: Of | None = None) -> Tensor:
+        group, numbers = (None, None) if of is None else (of.group, of.numbers)
+        z = self.norm1.padded(self.lin1(torch.cat([*inputs], -1)), weight, True, group)
+        new: Tensor = h + self.drop(self.norm2.padded(self.lin2(z), weight, False, group), numbers)
         return new
 
 
@@ -54,9 +65,9 @@ class GraphMessages(nn.Module):
         self.lin_edge = None if channels is None else RunLinear(channels, size, runs)
 
     def forward(self, h: Tensor, plan: BagPlan, edges: Tensor | None) -> Tensor:
-        sent = plan.source.take(h)
+        sent = plan.source.take(plan.read("around", h))
         if self.lin_edge is not None and edges is not None:
-            sent = sent + self.lin_edge(edges)
+            sent = sent + self.lin_edge(edges[: len(sent)])
         return h + plan.target.sum(sent.relu())
 
 
@@ -128,15 +139,20 @@ class BagLayer(nn.Module):
         about = [h if self.graph is None else self.graph(h, plan, edges)]
         if self.tree is not None and self.bags is not None:
             assert b is not None and plan.bags is not None
-            heard = [b, *self.tree(h, b, plan.bags, edges)]
+            heard = [b, *self.tree(plan.read("members", h), plan.read("links", b), plan.bags, edges)]
             if self.sweep is not None and self.to_sweep is not None:
                 heard.append(self.sweep(self.to_sweep(b), plan.bags.forest))
-            b = self.bags(b, heard, plan.bag_weight)
-            about.append(plan.bags.member_node.sum(plan.bags.member_bag.take(b)))
-        h = self.nodes(h, about, plan.node_weight)
+            b = self.bags(b, heard, plan.bag_weight, _of(plan, "bags"))
+            about.append(plan.reduce("members", plan.bags.member_node.sum(plan.bags.member_bag.take(b))))
+        h = self.nodes(h, about, plan.node_weight, _of(plan, "nodes"))
         if self.edges is not None and edges is not None:
-            around = [edges, plan.source.take(h) + plan.target.take(h)]
+            own = edges[: len(plan.source.index)]
+            around = [own, plan.source.take(plan.read("around", h)) + plan.target.take(h)]
             if self.tree is not None and b is not None and plan.bags is not None:
-                around.append(plan.bags.inside_edge.sum(plan.bags.inside_bag.take(b)))
-            edges = self.edges(edges, around, plan.edge_weight)
+                around.append(plan.reduce("inside", plan.bags.inside_edge.sum(plan.bags.inside_bag.take(b))))
+            edges = plan.read("inside", self.edges(own, around, plan.edge_weight, _of(plan, "edges")))
         return h, b, edges
+
+
+def _of(plan: BagPlan, space: str) -> Of | None:
+    return None if plan.part is None else Of(plan.part.group, plan.part.numbers[space])

@@ -16,11 +16,14 @@ from neuraltrees.nn.encoder import Categories, CategoryEncoder
 from neuraltrees.nn.ensemble.linear import RunLinear
 from neuraltrees.nn.ensemble.norm import without_padding
 from neuraltrees.nn.ensemble.sparse import SparseMap
+from neuraltrees.nn.parallel import Group, Part, cost_of_state
 from neuraltrees.nn.ragged import Cut, Ragged
 from neuraltrees.nn.schedule.bags.codes import BITS, signs
 from neuraltrees.nn.schedule.bags.layer import BagLayer
 from neuraltrees.nn.schedule.bags.options import BagOptions
+from neuraltrees.nn.schedule.bags.parts import Owners, part_of
 from neuraltrees.nn.schedule.bags.structure import KINDS, MOST, BagParts, BagPlan, columns_of
+from neuraltrees.nn.schedule.graph import node_parts
 from neuraltrees.nn.schedule.schedule import Body, Schedule
 
 
@@ -80,6 +83,17 @@ class BagRounds(Schedule):
     def plan(self, data: Data) -> BagPlan:
         return moved(self.cut_plan(self.columns(data).whole()), self.start.weight.device)
 
+    def part(self, data: Data, group: Group) -> tuple[BagPlan, Part]:
+        plan = self.cut_plan(columns_of(data, self.options.needs_tree, self.options.codes).whole())
+        cost = cost_of_state(self.body.hidden_channels)
+        if plan.bags is None:
+            degree = plan.target.index.bincount(minlength=plan.target.rows).numpy()
+            owners = Owners.of_nodes(node_parts(data, degree + 2 * cost, group.size), plan.target.index)
+        else:
+            owners = Owners.of(plan, group.size, cost)
+        local, here = part_of(plan, owners, group)
+        return moved(local, self.start.weight.device), here
+
     def forward(self, x: Tensor | SparseMap, plan: BagPlan, edges: Tensor | None = None) -> Tensor:
         h, _ = self._rounds(x, plan, edges)
         return h
@@ -97,13 +111,13 @@ class BagRounds(Schedule):
             raise InputError("Expected edge_attr, since the network was made with edge_channels; got none.")
         h = self.start.shift(self.start.multiply(x))
         if self.of_place is not None and plan.bags is not None and plan.bags.place is not None:
-            h = h + plan.bags.member_node.sum(self.of_place(signs(plan.bags.place, h.dtype)))
+            h = h + plan.reduce("members", plan.bags.member_node.sum(self.of_place(signs(plan.bags.place, h.dtype))))
         h = without_padding(h, plan.node_weight)
         if self.edge_start is not None:
             edges = without_padding(self.edge_start(edges), plan.edge_weight)
         elif self.options.edge_states:
-            edges = h.new_zeros(len(plan.source.index), *h.shape[1:])
-        b = None if plan.bags is None else self._first_bags(h, plan.bags, edges, plan.bag_weight)
+            edges = h.new_zeros(plan.num_edges, *h.shape[1:])
+        b = None if plan.bags is None else self._first_bags(plan.read("members", h), plan.bags, edges, plan.bag_weight)
         for layer in self.layers:
             h, b, edges = cast(BagLayer, layer)(h, b, edges, plan)
         if self.finish is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -12,10 +13,12 @@ from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.htree import HTree
 from neuraltrees.nn.ensemble.incidence import Incidence
+from neuraltrees.nn.parallel import Group, Halo
 from neuraltrees.nn.ragged import Column, Cut, Ragged, grouped
 from neuraltrees.nn.schedule.bags.codes import tree_codes
 from neuraltrees.nn.schedule.tree import htree_of
 from neuraltrees.nn.sweep import SweepPlan
+from neuraltrees.nn.sweep.parts import CutForest
 
 KINDS = 6  # of bags: see `BagKind`
 CYCLE = 3
@@ -53,9 +56,32 @@ class BagParts:
     ring_next: Incidence
     ring_edge: Incidence
     ring_end: Incidence
-    forest: SweepPlan
+    forest: SweepPlan | CutForest
     code: Tensor | None = None
     place: Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Exchanges:
+    """What a process that computes a part of a graph exchanges with others.
+
+    Args:
+        group: the processes.
+        around: nodes that it reads along edges of the graph.
+        members: nodes of its bags, whose states it reads and to which it sends sums.
+        links: bags next to its bags.
+        inside: edges inside its bags.
+        numbers: of its own nodes, bags and edges in the whole.
+        edges: how many edges it reads.
+    """
+
+    group: Group
+    around: Halo | None
+    members: Halo | None
+    links: Halo | None
+    inside: Halo | None
+    numbers: Mapping[str, Tensor]
+    edges: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,6 +93,7 @@ class BagPlan:
         bags: None where the rounds read the graph alone.
         node_weight, bag_weight, edge_weight: zero for rows that are padding; None where there is none.
         bag_graph: the graph of every bag; None where there are no bags.
+        part: what is exchanged with other processes, where this is the plan of a part; None for a whole.
 
     Shapes: node_weight :math:`(n)`, bag_weight and bag_graph :math:`(B)`, edge_weight :math:`(m)`
     """
@@ -78,6 +105,22 @@ class BagPlan:
     bag_weight: Tensor | None
     edge_weight: Tensor | None
     bag_graph: Tensor | None
+    part: Exchanges | None = None
+
+    def read(self, which: str, h: Tensor) -> Tensor:
+        """States with those that other processes have of them; see `Exchanges`."""
+        halo: Halo | None = None if self.part is None else getattr(self.part, which)
+        return h if halo is None else halo.extend(h)
+
+    def reduce(self, which: str, h: Tensor) -> Tensor:
+        """Sums that belong to other processes added there; see `Exchanges`."""
+        halo: Halo | None = None if self.part is None else getattr(self.part, which)
+        return h if halo is None else halo.reduce(h)
+
+    @property
+    def num_edges(self) -> int:
+        """How many edges are read, with those that other processes have."""
+        return len(self.source.index) if self.part is None else self.part.edges
 
     @property
     def states(self) -> tuple[int, ...]:

@@ -1,0 +1,70 @@
+"""A CRF on states that several processes computed: each gets the potentials of all nodes and answers for its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from neuraltrees.nn.head.crf.lessons import Field, Lesson
+from neuraltrees.nn.head.head import Places
+from neuraltrees.nn.parallel import Halo, Part
+from neuraltrees.nn.parallel.halo import places_of
+
+T = TypeVar("T", Field, Lesson)
+
+
+@dataclass(frozen=True, eq=False)
+class Parted(Generic[T]):
+    """A field or a lesson of whole graphs, for a process that has the states of some of their nodes.
+
+    Args:
+        whole: the field or the lesson.
+        places: types and graphs of the process's own nodes.
+        halo: brings in the potentials of all others; None where there are none.
+        order: where each node of the whole is among its own and those.
+        own: its own nodes.
+
+    Shapes: order :math:`(n)`, own :math:`(n')`
+    """
+
+    whole: T
+    places: Places
+    halo: Halo | None
+    order: Tensor
+    own: Tensor
+
+    def gathered(self, unary: Tensor) -> Tensor:
+        """Potentials of all nodes from those of one's own. Shapes: :math:`(n', *) → (n, *)`"""
+        return (unary if self.halo is None else self.halo.extend(unary)).index_select(0, self.order)
+
+
+@dataclass(frozen=True, eq=False)
+class Gathering:
+    """How the potentials of a process become those of all nodes."""
+
+    places: Places
+    halo: Halo | None
+    order: Tensor
+    own: Tensor
+
+    @classmethod
+    def of(cls, data: Data, part: Part) -> Gathering:
+        """That of the nodes of a part."""
+        group, n = part.group, int(data.num_nodes)
+        own, owner = part.owned.cpu(), part.owner.cpu().numpy()
+        pairs = np.flatnonzero(np.arange(group.size)[:, None] != owner[None])
+        reader, node = pairs // n, pairs % n
+        sort = np.lexsort((node, reader, owner[node]))
+        reader, node = reader[sort], node[sort]
+        halo = Halo.of(group, owner[node], reader, node, places_of(own.numpy(), n), "potentials")
+        at_hand = np.concatenate([own.numpy(), node[reader == group.rank]])
+        order = torch.from_numpy(places_of(at_hand, n))
+        return cls(Places.of(data).of_rows(own), halo, order, own)
+
+    def parted(self, whole: T) -> Parted[T]:
+        return Parted(whole, self.places, self.halo, self.order, self.own)

@@ -1,0 +1,51 @@
+"""Checks of what a network is called with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from neuraltrees.errors import InputError
+from neuraltrees.nn.ensemble.sparse import SparseMap
+from neuraltrees.nn.plan import Plan
+
+if TYPE_CHECKING:
+    from neuraltrees.nn.network import Network
+
+
+def count_rows(x: Tensor | SparseMap) -> int:
+    """The number of graph nodes that features are given for."""
+    if not isinstance(x, Tensor | SparseMap) or (isinstance(x, Tensor) and x.dim() < 2):
+        came = f"shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+        raise InputError(f"Expected features x as a tensor of shape (n, F); got {came}.")
+    return x.shape[0]
+
+
+def check_features(network: Network, x: Tensor | SparseMap, plan: Plan) -> None:
+    count_rows(x)
+    if plan.made_for is not None and plan.made_for != network.kind:
+        raise InputError(
+            f"Expected a plan made by this network, {network.kind}; got one for {plan.made_for}. "
+            f"Make it with this network's own plan(data)."
+        )
+    if plan.num_nodes is not None and plan.num_nodes != x.shape[0]:
+        raise InputError(f"Expected features of the {plan.num_nodes} planned nodes; got {x.shape[0]} rows.")
+    if isinstance(network.in_channels, int):
+        if x.shape[-1] != network.in_channels:
+            raise InputError(f"Expected {network.in_channels} features per node; got {x.shape[-1]}.")
+        if isinstance(x, Tensor) and not x.is_floating_point():
+            raise InputError(f"Expected features x as floats; got {x.dtype}. Use x.float(), or Categories.")
+
+
+def checked_edges(network: Network, edge_attr: Tensor, plan: Plan) -> Tensor:
+    if not network.reads_edges:
+        raise InputError(
+            "Expected no edge_attr for a network that was made without edge_channels; got some. Make it with "
+            "edge_channels, or leave edge_attr out."
+        )
+    if edge_attr.dim() == 1:
+        edge_attr = edge_attr.unsqueeze(1)
+    if plan.num_edges is not None and plan.num_edges != edge_attr.shape[0]:
+        raise InputError(f"Expected edge_attr of the {plan.num_edges} planned edges; got {edge_attr.shape[0]} rows.")
+    return edge_attr

@@ -1,0 +1,97 @@
+"""Rounds on an H-tree that is cut into parts, one for each of several processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuraltrees.htree import HTree
+from neuraltrees.nn.parallel import Array, forest_parts
+from neuraltrees.nn.schedule.refinement import Refinement, Unrolled
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CutTree:
+    """The rounds on an H-tree, with the part of everything that is computed.
+
+    A state belongs to the part of the tree nodes that have it; equal states of several parts are computed in each, so
+    that nothing but the states at cut edges has to be sent.
+
+    Args:
+        unrolled: the states and messages of all parts.
+        part: of every tree node.
+        owner: of every graph node, the part that answers for it: that of its first leaf.
+        parts: how many there are.
+        cuts: how many edges of the tree lead out of each part.
+
+    Shapes: part :math:`(N)`, owner :math:`(n)`, cuts :math:`(parts)`
+    """
+
+    unrolled: Unrolled
+    part: Array
+    owner: Array
+    parts: int
+    cuts: Array
+
+    @classmethod
+    def of(cls, tree: HTree, refined: Refinement, keep_all: bool, parts: int, cost: float, pools: bool) -> CutTree:
+        """Cuts a tree by what its rounds compute.
+
+        Args:
+            tree: the H-tree.
+            refined: its colours.
+            keep_all: see `unroll`.
+            parts: number of parts.
+            cost: of a state, in messages.
+            pools: whether the last round is joined to the mean over leaves.
+        """
+        first = first_leaves(refined.kappa, refined.num_nodes)
+        weight = np.zeros(tree.num_nodes)
+        if parts > 1:
+            for nodes, each in _work(refined.unroll(keep_all), first, cost, pools):
+                weight[nodes] += each  # no node stands twice among those of a round
+        part = forest_parts(tree.edge_index.cpu(), weight, parts)
+        source, target = (part[ends] for ends in tree.edge_index.cpu().numpy())
+        cuts = np.bincount(source[source != target], minlength=parts)
+        return cls(refined.unroll(keep_all, part), part, part[first], parts, cuts)
+
+    def states(self, number: int) -> Array:
+        """The part of every state after a round."""
+        return self.part[self.unrolled.nodes[number]]
+
+    def work(self, cost: float, pools: bool) -> Numbers:
+        """What every part computes, states of several parts in each; see `of`. Shapes: → :math:`(parts)`"""
+        pool, total = self.unrolled.pool, np.zeros(self.parts)
+        if pools:  # a row per graph node in every part that has leaves of it
+            rows = np.unique(pool.row.numpy() * self.parts + self.states(-1)[pool.col.numpy()])
+            total += np.bincount(rows % self.parts, minlength=self.parts) * cost
+        for nodes, each in _work(self.unrolled, np.zeros(0, np.int64), cost, pools):
+            total += np.bincount(self.part[nodes], each, self.parts)
+        return total
+
+
+def first_leaves(kappa: Array, num_nodes: int) -> Array:
+    """The first leaf of every graph node. Shapes: kappa :math:`(N)` → :math:`(n)`"""
+    leaves = np.flatnonzero(kappa >= 0)
+    first = np.empty(num_nodes, np.int64)
+    first[kappa[leaves][::-1]] = leaves[::-1]
+    return first
+
+
+def _work(unrolled: Unrolled, first: Array, cost: float, pools: bool) -> list[tuple[Array, Numbers]]:
+    """For every round the tree nodes that have its states, and what it takes to compute these.
+
+    Where the last round is joined to the mean over leaves, it has one state per graph node, counted at `first`.
+    """
+    found = []
+    for number, (nodes, messages) in enumerate(zip(unrolled.nodes, unrolled.rounds, strict=True)):
+        joined = pools and number == len(unrolled.rounds) - 1
+        received = np.bincount(messages.target.numpy(), minlength=len(nodes)).astype(np.float64) + 1
+        found.append((nodes, received + (0 if joined else cost)))
+        if joined:
+            found.append((first, np.full(len(first), cost)))
+    return found

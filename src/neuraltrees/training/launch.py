@@ -1,0 +1,60 @@
+"""Processes started by torchrun: how they find each other, and which executor they train with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+from neuraltrees.nn.parallel import Group
+from neuraltrees.training.executors import CutTrees, DataParallel, Executor
+from neuraltrees.training.spec import Partition
+
+
+@dataclass(frozen=True)
+class Launched:
+    """The processes of a training, seen from one of them, and the device that this one computes on."""
+
+    group: Group
+    device: str
+
+    @property
+    def main(self) -> bool:
+        """Whether this process writes files and tells of the training; there is one."""
+        return self.group.rank == 0
+
+    def executor(self, partition: Partition) -> Executor | None:
+        """How several processes work together; None for one alone."""
+        if self.group.alone:
+            return None
+        return (CutTrees if partition == "tree" else DataParallel)(self.group, self.device)
+
+
+@contextmanager
+def launched(device: str) -> Iterator[Launched]:
+    """Joins the processes that torchrun started; without torchrun, this one is alone.
+
+    On GPUs, every process of a machine has its own and they talk by NCCL. Where there are fewer GPUs than processes,
+    and on CPUs, they talk by Gloo.
+
+    Args:
+        device: "cpu" or "cuda"; with "cuda", the process gets the GPU of its number on the machine.
+    """
+    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
+        yield Launched(Group(), device)
+        return
+    backend = "gloo"
+    if device == "cuda" and torch.cuda.is_available():
+        local, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+        backend = "nccl" if int(os.environ.get("LOCAL_WORLD_SIZE", "1")) <= count else "gloo"
+        device = f"cuda:{local % count}"
+        torch.cuda.set_device(device)
+    dist.init_process_group(backend)
+    try:
+        yield Launched(Group.here(), device)
+    finally:
+        dist.destroy_process_group()
