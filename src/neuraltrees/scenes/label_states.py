@@ -1,0 +1,113 @@
+"""Labels of a scene at several moments: before and after someone confirmed one, for example."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from neuraltrees.errors import InputError, ParseError
+from neuraltrees.files import PathLike
+from neuraltrees.scenes.json_files import load_json
+from neuraltrees.scenes.scene import NodeId, Scene
+from neuraltrees.scenes.write import NodeLabel
+
+FORM = (
+    '{"ID": "kitchen", ...}, {"ID": {"name": "kitchen", "probabilities": {"kitchen": 0.9}, "confirmed": true}, ...} '
+    'or {"states": [{"name": "before", "labels": {...}}, ...]}'
+)
+
+
+@dataclass(frozen=True)
+class LabelState:
+    """What is thought of the labels of some nodes at one moment.
+
+    Args:
+        name: what the moment is called.
+        labels: by the id of the node.
+        confirmed: ids of nodes whose label a person has confirmed.
+
+    >>> LabelState("sofa confirmed", {7: NodeLabel("sofa")}, confirmed={7}).labels[7].name
+    'sofa'
+    """
+
+    name: str
+    labels: Mapping[NodeId, NodeLabel]
+    confirmed: Collection[NodeId] = field(default_factory=frozenset)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise InputError(f"Expected the name of a state as text; got {self.name!r:.60}.")
+        if not isinstance(self.labels, Mapping):
+            raise InputError(f"Expected labels by the id of the node; got {type(self.labels).__name__}.")
+        for node, label in self.labels.items():
+            if not isinstance(label, NodeLabel):
+                raise InputError(f"Expected labels as NodeLabel; got {type(label).__name__} for node {node!r}.")
+        for node in self.confirmed:
+            if node not in self.labels:
+                raise InputError(f"Expected labels of all nodes that are confirmed; got none for {node!r}.")
+
+    def of_ids(self, scenes: Sequence[Scene]) -> LabelState:
+        """The state with the ids of the scenes: numbers where these have numbers, for a file knows text alone.
+
+        An id that no scene has raises `InputError`.
+        """
+        known = {name: name for scene in scenes for name in scene.ids}
+        texts: dict[NodeId, NodeId] = {str(name): name for name in known}
+        place = texts | known
+        missing = [node for node in self.labels if node not in place]
+        if missing:
+            few = ", ".join(map(repr, missing[:5]))
+            raise InputError(f"Expected ids of nodes of the scene; got {len(missing)} that it does not have: {few}.")
+        labels = {place[node]: label for node, label in self.labels.items()}
+        return LabelState(self.name, labels, frozenset(place[node] for node in self.confirmed))
+
+
+def read_label_states(path: PathLike) -> tuple[LabelState, ...]:
+    """The states of a JSON file, in any of these forms.
+
+    - `{"ID": "kitchen", ...}`: the labels of some nodes;
+    - `{"ID": {"name": "kitchen", "probabilities": {"kitchen": 0.9, "bath": 0.1}, "confirmed": true}, ...}`: the same with
+      what else is known; without `name` the most probable label counts;
+    - `{"states": [{"name": "before", "labels": ...}, ...]}`: several moments in order, labels in either form.
+    """
+    content = load_json(path)
+    if not isinstance(content, dict):
+        raise ParseError(f"{path}: expected labels as {FORM}; got {type(content).__name__}.")
+    if isinstance(content.get("states"), list):
+        states = content["states"]
+        if not states:
+            raise ParseError(f"{path}: expected at least one state; got none.")
+        return tuple(_state(each, f"{path}, state {i + 1}") for i, each in enumerate(states))
+    return (_state({"name": "labels", "labels": content.get("labels", content)}, str(path)),)
+
+
+def _state(content: Any, where: str) -> LabelState:
+    if not isinstance(content, dict) or not isinstance(content.get("labels"), dict):
+        raise ParseError(f"{where}: expected a state as {{\"name\": ..., \"labels\": {{...}}}}; got {content!r:.60}.")
+    name = content.get("name", "")
+    if not isinstance(name, str):
+        raise ParseError(f"{where}: expected the name of a state as text; got {name!r:.60}.")
+    labels = {node: _label(node, each, where) for node, each in content["labels"].items()}
+    confirmed = frozenset(
+        node for node, each in content["labels"].items() if isinstance(each, dict) and each.get("confirmed") is True
+    )
+    return LabelState(name, labels, confirmed)
+
+
+def _label(node: str, content: Any, where: str) -> NodeLabel:
+    if isinstance(content, str):
+        return NodeLabel(content)
+    given = content if isinstance(content, dict) else {}
+    probabilities = given.get("probabilities")
+    if probabilities is not None and not isinstance(probabilities, dict):
+        raise ParseError(f"{where}: expected probabilities of node {node!r:.60} by label; got {probabilities!r:.60}.")
+    name = given.get("name")
+    try:
+        if name is None and probabilities:
+            name = max(NodeLabel("", probabilities=probabilities).probabilities or {}, key=probabilities.__getitem__)
+        if isinstance(name, str):
+            return NodeLabel(name, given.get("label"), probabilities)
+    except InputError as error:
+        raise ParseError(f"{where}, node {node!r:.60}: {error}") from None
+    raise ParseError(f"{where}: expected the label of node {node!r:.60} as in {FORM}; got {content!r:.60}.")
