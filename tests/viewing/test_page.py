@@ -14,10 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuraltrees.errors import InputError, TreeTooLargeError
-from neuraltrees.scenes import NodeLabel, Scene, SceneNode, SceneTracker, TypedGraphSpec, read_scene, typed_tree
-from neuraltrees.scenes.label_states import LabelState
+from neuraltrees.errors import InputError
+from neuraltrees.scenes import (
+    LabelState,
+    NodeLabel,
+    Scene,
+    SceneNode,
+    SceneTracker,
+    TypedGraphSpec,
+    read_scene,
+    typed_tree,
+)
 from neuraltrees.viewing import SceneFrame, frames, scene_page, write_scene_page
+from neuraltrees.viewing.positions import scene_positions
 from tests.scenes.scenes import building, scenes
 
 EVIL = '</script><script>alert(1)</script><!--"&\u2028'
@@ -88,7 +97,9 @@ def test_states_keep_the_labels_that_they_do_not_mention() -> None:
     after = LabelState("after", {1: NodeLabel("den", probabilities={"den": 1.0})}, confirmed={1})
     found = content(scene_page(scene, labels=[before, after]))
     states = found["frames"][0]["states"]
-    named = [[(node, found["labels"][label], sure, sealed) for node, label, sure, sealed, _ in s["labels"]] for s in states]
+    named = [
+        [(node, found["labels"][label], sure, sealed) for node, label, sure, sealed, _ in s["labels"]] for s in states
+    ]
     assert [state["name"] for state in states] == ["before", "after"]
     assert named == [[(0, "attic", 0.6, 0), (1, "lamp", None, 0)], [(0, "den", 1.0, 1), (1, "lamp", None, 0)]]
 
@@ -147,7 +158,9 @@ def test_the_policy_allows_the_script_and_the_style_of_the_page_and_nothing_else
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    addresses = re.findall(r"(?:src|href)=[\"']?([^\"' >]+)", re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL))
+    addresses = re.findall(
+        r"(?:src|href)=[\"']?([^\"' >]+)", re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    )
     assert addresses == ["data:,"]
 
 
@@ -168,7 +181,7 @@ def test_nodes_without_a_position_are_drawn_beside_their_neighbours() -> None:
     scene = Scene.of(
         [known, SceneNode("b", "object"), SceneNode("c", "object"), SceneNode("d", "object")], [("a", "b"), ("b", "c")]
     )
-    at, unknown = frames.scene_positions(scene, scene.box_centres)
+    at, unknown = scene_positions(scene, scene.box_centres)
     assert unknown == 3 and np.isfinite(at).all()
     assert len({tuple(row) for row in at.round(6).tolist()}) == 4
     assert np.linalg.norm(at[1] - at[0]) < 2 and np.linalg.norm(at[2] - at[0]) < 3
@@ -178,7 +191,7 @@ def test_nodes_without_a_position_are_drawn_beside_their_neighbours() -> None:
 @pytest.mark.parametrize("count", [1, 30, 700])
 def test_scenes_without_any_position_are_laid_out(count: int) -> None:
     scene = Scene.of([SceneNode(i, "object") for i in range(count)], [(i, i + 1) for i in range(count - 1)])
-    at, unknown = frames.scene_positions(scene, scene.box_centres)
+    at, unknown = scene_positions(scene, scene.box_centres)
     assert unknown == count and np.isfinite(at).all() and len(np.unique(at, axis=0)) == count
 
 
@@ -198,7 +211,7 @@ def test_layers() -> None:
 def test_mistakes() -> None:
     scene = flat()
     for wrong in (7, [scene, "scene.json"]):
-        with pytest.raises((InputError, TypeError), match="scenes|iterable"):
+        with pytest.raises(InputError, match="Expected scenes as Scene, SceneTracker or SceneFrame"):
             scene_page(wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="at least one scene"):
         scene_page([])
@@ -212,7 +225,7 @@ def test_mistakes() -> None:
 
 def test_a_tree_that_is_too_large_says_how_to_go_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "MOST_TREE_NODES", 3)
-    with pytest.raises((TreeTooLargeError, InputError), match="tree=False|max_nodes"):
+    with pytest.raises(InputError, match=r"at most 3 nodes to draw; got a graph of width .* without it: tree=False"):
         scene_page(flat())
     assert content(scene_page(flat(), tree=False))["frames"][0]["tree"] is None
 

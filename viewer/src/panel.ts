@@ -85,6 +85,7 @@ export class Panel {
         "button",
         { type: "button", class: "layer", "aria-pressed": String(!store.hiddenTypes.has(type)) },
         plural(name),
+        " ",
         make("small", {}, counts.get(type)!.toLocaleString("en")),
       );
       button.addEventListener("click", () => {

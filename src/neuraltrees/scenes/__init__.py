@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING
 
 from neuraltrees.lazy import lazy_names as _lazy_names
+from neuraltrees.scenes.label_states import LabelState as LabelState
+from neuraltrees.scenes.label_states import read_label_states as read_label_states
 from neuraltrees.scenes.labels import LabelSpace as LabelSpace
 from neuraltrees.scenes.read import parse_scene as parse_scene
 from neuraltrees.scenes.read import read_scene as read_scene
@@ -39,6 +41,7 @@ _LAZY = {
 
 __all__ = [
     "LabelSpace",
+    "LabelState",
     "NodeLabel",
     "Scene",
     "SceneEdge",
@@ -47,6 +50,7 @@ __all__ = [
     "TypedGraph",
     "TypedGraphSpec",
     "parse_scene",
+    "read_label_states",
     "read_scene",
     "set_labels",
     "typed_graph",

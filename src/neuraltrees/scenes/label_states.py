@@ -67,8 +67,8 @@ def read_label_states(path: PathLike) -> tuple[LabelState, ...]:
     """The states of a JSON file, in any of these forms.
 
     - `{"ID": "kitchen", ...}`: the labels of some nodes;
-    - `{"ID": {"name": "kitchen", "probabilities": {"kitchen": 0.9, "bath": 0.1}, "confirmed": true}, ...}`: the same with
-      what else is known; without `name` the most probable label counts;
+    - `{"ID": {"name": "kitchen", "probabilities": {"kitchen": 0.9, "bath": 0.1}, "confirmed": true}, ...}`: the
+      same with what else is known; without `name` the most probable label counts;
     - `{"states": [{"name": "before", "labels": ...}, ...]}`: several moments in order, labels in either form.
     """
     content = load_json(path)
@@ -84,7 +84,7 @@ def read_label_states(path: PathLike) -> tuple[LabelState, ...]:
 
 def _state(content: Any, where: str) -> LabelState:
     if not isinstance(content, dict) or not isinstance(content.get("labels"), dict):
-        raise ParseError(f"{where}: expected a state as {{\"name\": ..., \"labels\": {{...}}}}; got {content!r:.60}.")
+        raise ParseError(f'{where}: expected a state as {{"name": ..., "labels": {{...}}}}; got {content!r:.60}.')
     name = content.get("name", "")
     if not isinstance(name, str):
         raise ParseError(f"{where}: expected the name of a state as text; got {name!r:.60}.")

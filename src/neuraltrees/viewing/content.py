@@ -10,12 +10,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from neuraltrees.errors import InputError
-from neuraltrees.scenes import LabelSpace, NodeLabel, Scene, TypedTree
-from neuraltrees.scenes.label_states import LabelState
+from neuraltrees.scenes import LabelSpace, LabelState, NodeLabel, Scene, TypedTree
 from neuraltrees.scenes.rooms import room_boxes, rooms_of
 from neuraltrees.scenes.scene import NO_LABEL, Float64
 from neuraltrees.scenes.spec import OBJECT, ROOM
-from neuraltrees.viewing.frames import SceneFrame, layer_order, scene_positions
+from neuraltrees.viewing.frames import SceneFrame, layer_order
+from neuraltrees.viewing.positions import scene_positions
 
 MOST_LABELS, LEAST_PROBABILITY = 6, 0.005  # of a node's labels that are shown
 DIGITS = 3  # of a length in metres
@@ -114,8 +114,7 @@ def _edges(frame: SceneFrame, relations: Numbering[str]) -> list[int]:
     scene, graph = frame.scene, frame.graph
     codes = [relations[name] for name in scene.relations]
     found = [
-        (a, b, codes[kind])
-        for (a, b), kind in zip(scene.edges.tolist(), scene.edge_relation.tolist(), strict=True)
+        (a, b, codes[kind]) for (a, b), kind in zip(scene.edges.tolist(), scene.edge_relation.tolist(), strict=True)
     ]
     if graph is not None:
         known = {frozenset(edge) for edge in scene.edges.tolist()}

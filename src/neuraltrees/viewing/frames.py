@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from neuraltrees.errors import InputError, TreeTooLargeError
 from neuraltrees.scenes import (
+    LabelState,
     NodeLabel,
     Scene,
     SceneTracker,
@@ -21,7 +21,6 @@ from neuraltrees.scenes import (
     typed_graph,
     typed_tree,
 )
-from neuraltrees.scenes.label_states import LabelState
 from neuraltrees.scenes.scene import NodeId
 
 MOST_NODES, MOST_TREE_NODES = 100_000, 1_000_000  # more than a browser can draw
@@ -70,7 +69,8 @@ def frames_of(
     layers: Collection[str] | None,
 ) -> list[SceneFrame]:
     """The frames of scenes, each with a tree if wanted, with these states of the labels beside those they have."""
-    given = [scenes] if isinstance(scenes, Scene | SceneTracker | SceneFrame) else list(scenes)
+    single = isinstance(scenes, Scene | SceneTracker | SceneFrame) or not isinstance(scenes, Iterable)
+    given: list[Any] = [scenes] if single else list(scenes)  # type: ignore[arg-type]
     if not given:
         raise InputError("Expected at least one scene to show; got none.")
     frames = [_frame(each) for each in given]
@@ -131,7 +131,7 @@ def layer_order(types: Iterable[str]) -> list[str]:
     return [*known, *others, *([LAST_LAYER] if LAST_LAYER in given else [])]
 
 
-def _frame(given: Shown) -> SceneFrame:
+def _frame(given: Any) -> SceneFrame:
     if isinstance(given, SceneFrame):
         return given
     if isinstance(given, SceneTracker):
@@ -165,64 +165,7 @@ def _tree(scene: Scene, spec: TypedGraphSpec | None) -> TypedTree | None:
     try:
         return typed_tree(graph, max_nodes=MOST_TREE_NODES)
     except TreeTooLargeError as error:
-        raise error.advising("Show the scene without it: tree=False; or join fewer objects.") from None
-
-
-def scene_positions(scene: Scene, centres: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], int]:
-    """Where nodes are drawn, and how many have no position of their own.
-
-    A node without a position is drawn beside its neighbours; what has no neighbour with one either, on a spiral beside
-    the scene, or in place of it where no node has a position.
-
-    Shapes: centres :math:`(n, 3)` → :math:`(n, 3)`
-    """
-    found = np.where(np.isnan(scene.positions), centres, scene.positions)
-    unknown = np.isnan(found).any(1)
-    count = int(unknown.sum())
-    if not count:
-        return found, 0
-    if count == scene.num_nodes:
-        return _spread_out(scene), count
-    near: dict[int, list[int]] = {}
-    for a, b in scene.edges.tolist():
-        near.setdefault(a, []).append(b)
-        near.setdefault(b, []).append(a)
-    known = found[~unknown]
-    step = max(0.3, float(np.ptp(known, axis=0).max()) / 40)
-    left = np.flatnonzero(unknown).tolist()
-    around: dict[int, int] = {}
-    while left:
-        later = []
-        for node in left:
-            anchor = next((other for other in near.get(node, ()) if not np.isnan(found[other]).any()), None)
-            if anchor is None:
-                later.append(node)
-                continue
-            turn = around[anchor] = around.get(anchor, 0) + 1
-            found[node] = found[anchor] + step * _spiral(turn)
-        if len(later) == len(left):
-            corner = np.array([known[:, 0].max() + 3 * step, known[:, 1].min(), known[:, 2].min()])
-            for turn, node in enumerate(later):
-                found[node] = corner + step * (_spiral(turn) + (np.sqrt(len(later)), np.sqrt(len(later)), 0))
-            break
-        left = later
-    return found, count
-
-
-def _spread_out(scene: Scene) -> npt.NDArray[np.float64]:
-    """A layout of the graph itself, in metres that mean nothing."""
-    if scene.num_nodes > 600:
-        return np.array([_spiral(turn) for turn in range(scene.num_nodes)])
-    import networkx as nx
-
-    graph: nx.Graph[int] = nx.Graph()
-    graph.add_nodes_from(range(scene.num_nodes))
-    graph.add_edges_from(scene.edges.tolist())
-    placed = nx.spring_layout(graph, seed=0, scale=float(np.sqrt(scene.num_nodes)))
-    return np.array([(*placed[node], 0.0) for node in range(scene.num_nodes)]).reshape(-1, 3)
-
-
-def _spiral(turn: int) -> npt.NDArray[np.float64]:
-    """Points of a sunflower: any two neighbours are about one apart."""
-    angle = turn * 2.399963229728653
-    return np.array([np.cos(angle), np.sin(angle), 0.0]) * np.sqrt(turn)
+        raise InputError(
+            f"Expected an H-tree of at most {MOST_TREE_NODES:,} nodes to draw; got a graph of width {error.width:,} "
+            f"whose tree is larger. Show the scene without it: tree=False."
+        ) from None

@@ -13,7 +13,8 @@ from neuraltrees.files import PathLike, write_whole
 from neuraltrees.scenes import NodeLabel, TypedGraphSpec
 from neuraltrees.scenes.rooms import room_boxes, rooms_of
 from neuraltrees.viewing.content import own_labels
-from neuraltrees.viewing.frames import Labels, SceneFrame, Shown, frames_of, layer_order, scene_positions
+from neuraltrees.viewing.frames import Labels, SceneFrame, Shown, frames_of, layer_order
+from neuraltrees.viewing.positions import scene_positions
 
 GAP = 0.5  # between layers, as a share of the width of the scene
 # After Okabe and Ito, for all kinds of colour vision.
@@ -65,9 +66,7 @@ def write_scene_recording(
     title: str = "Scene graph",
 ) -> None:
     """Writes a recording, see `scene_recording`; the file is written whole or not at all."""
-    write_whole(
-        path, scene_recording(scenes, labels=labels, tree=tree, spec=spec, layers=layers, title=title)
-    )
+    write_whole(path, scene_recording(scenes, labels=labels, tree=tree, spec=spec, layers=layers, title=title))
 
 
 def _log(rerun: Any, recording: Any, frame: SceneFrame) -> set[str]:
