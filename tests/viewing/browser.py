@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# Software rendering: the same picture with and without a graphics card, and inside containers.
-ARGUMENTS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+# WebGL by software: the same picture with and without a graphics card, and inside containers.
+ARGUMENTS = ["--no-sandbox", "--enable-unsafe-swiftshader"]
 
 
 def executable() -> str:

@@ -150,13 +150,16 @@ store.listen((change) => {
 showSummary();
 showLegend();
 
+let fitted = "";
 function fit(): void {
-  const stage = element("stage");
-  world?.resize(stage.clientWidth, stage.clientHeight);
+  const [stage, box] = [element("stage"), element("tree-box")];
+  const size = [stage.clientWidth, stage.clientHeight, box.clientWidth, box.clientHeight, window.devicePixelRatio].join();
+  if (size === fitted) return;
+  fitted = size;
   overlay?.resize(stage.clientWidth, stage.clientHeight);
-  const box = element("tree-box");
+  world?.resize(stage.clientWidth, stage.clientHeight);
   forest.resize(box.clientWidth, box.clientHeight);
-  world?.drawNow();
+  world?.drawNow(); // at once, so that nothing flickers
 }
 const observer = new ResizeObserver(fit);
 observer.observe(element("stage"));
@@ -172,6 +175,7 @@ declare global {
 }
 window.sceneView = {
   store,
+  world,
   nodePoint: (node: number) => world && { x: world.projected.x[node], y: world.projected.y[node] },
   treePoint: (node: number) => forest.point(node),
   camera: () => world && world.view.camera.position.toArray(),
