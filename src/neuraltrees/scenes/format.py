@@ -23,7 +23,7 @@ from neuraltrees.scenes.tree_part import Float32
 from neuraltrees.scenes.typed_graphs import RELATIONS, TypedGraph, joined_graph, typed_graph
 from neuraltrees.scenes.typed_trees import typed_tree
 
-SIZES = 4  # numbers of every node: the logarithm of its size, and whether that is known
+BOX = 7  # numbers of every node: logarithms of its size, whether that is known, and where the centre of its box is
 _SYMBOL = re.compile(r"[A-Za-z]\(\d+\)")  # how Hydra names nodes that have no label, such as R(0)
 
 
@@ -31,7 +31,8 @@ _SYMBOL = re.compile(r"[A-Za-z]\(\d+\)")  # how Hydra names nodes that have no l
 class SceneFormat:
     """How scenes become graphs that a network reads, and what their labels are.
 
-    A node of a type that is learned has its box as features: the logarithm of its size. A node of any other type has
+    A node of a type that is learned has its box as features: the logarithm of its size, and the centre of the box
+    relative to the position of the node. A node of any other type has
     its label as well, by name. Where nodes have embeddings, such as those of text, these are features, too. No feature
     depends on where the scene is.
 
@@ -46,7 +47,7 @@ class SceneFormat:
     >>> rooms, things = LabelSpace(["kitchen", "bath"]), LabelSpace(["oven", "tub"])
     >>> form = SceneFormat({"object": things, "room": rooms}, ("room",))
     >>> form.features
-    {'object': Categories(sizes=(4,), numbers=4), 'room': 4}
+    {'object': Categories(sizes=(4,), numbers=7), 'room': 7}
     """
 
     labels: Mapping[str, LabelSpace]
@@ -111,7 +112,7 @@ class SceneFormat:
 
     def _numbers(self, kind: str) -> int:
         size = self.embeddings.get(kind, 0)
-        return SIZES + (size + 1 if size else 0)
+        return BOX + (size + 1 if size else 0)
 
     @property
     def objective(self) -> Classification:
@@ -156,14 +157,17 @@ class SceneFormat:
         whole = graphs[0] if len(graphs) == 1 else joined_graph(graphs)
         tree = typed_tree(whole)
         data = SceneData.of(tree, torch.from_numpy(tree.graph.edge_relation))
-        data.x = torch.from_numpy(self._features(scenes, graphs, whole.node_type, tree.x.numpy()))
+        boxes = np.concatenate(
+            [tree.x.numpy(), np.concatenate([_box_offsets(*each) for each in zip(scenes, graphs, strict=True)])], 1
+        )
+        data.x = torch.from_numpy(self._features(scenes, graphs, whole.node_type, boxes))
         if labelled:
             y = [self._labels(scene, graph, self.targets) for scene, graph in zip(scenes, graphs, strict=True)]
             data.y = torch.from_numpy(np.concatenate(y))
         return data
 
     def _features(
-        self, scenes: Sequence[Scene], graphs: Sequence[TypedGraph], node_type: Int64, sizes: Float32
+        self, scenes: Sequence[Scene], graphs: Sequence[TypedGraph], node_type: Int64, boxes: Float32
     ) -> Float32:
         width = max(each.width if isinstance(each, Categories) else each for each in self.features.values())
         x = np.zeros((len(node_type), width), np.float32)
@@ -177,13 +181,13 @@ class SceneFormat:
             if kind in others and given is not None:
                 x[mine, 0] = np.where(given[mine] == NO_LABEL, len(self.labels[kind]), given[mine])
                 first = 1
-            x[mine, first : first + SIZES] = sizes[mine]
+            x[mine, first : first + BOX] = boxes[mine]
             size = self.embeddings.get(kind, 0)
             for row in mine if size else ():
                 vector = vectors[row]
                 if vector is not None and len(vector) == size:
-                    x[row, first + SIZES : first + SIZES + size] = vector
-                    x[row, first + SIZES + size] = 1
+                    x[row, first + BOX : first + BOX + size] = vector
+                    x[row, first + BOX + size] = 1
         return x
 
     def _labels(self, scene: Scene, graph: TypedGraph, types: Iterable[str]) -> Int64:
@@ -234,6 +238,16 @@ class SceneFormat:
     def __repr__(self) -> str:
         counted = ", ".join(f"{kind}: {len(self.labels[kind])} labels" for kind in self.targets)
         return f"{type(self).__name__}({counted}; {len(self.relations)} relations)"
+
+
+def _box_offsets(scene: Scene, graph: TypedGraph) -> Float32:
+    """The centre of the box less the position of every node, by signed logarithms; 0 where one is not known.
+
+    Shapes: → :math:`(n, 3)`
+    """
+    rows = np.array([scene.number[name] for name in graph.ids], dtype=np.int64)
+    offset = np.nan_to_num(scene.box_centres[rows] - scene.positions[rows])
+    return (np.sign(offset) * np.log1p(np.abs(offset))).astype(np.float32)
 
 
 def own_space(scene: Scene, kind: str) -> LabelSpace | None:
