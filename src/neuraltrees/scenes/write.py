@@ -52,8 +52,7 @@ class NodeLabel:
     def trusted(cls, name: str, label: int | None, probabilities: Mapping[str, float]) -> NodeLabel:
         """A label that is surely valid, made without a look at every probability: for many of them."""
         made = object.__new__(cls)
-        for key, value in (("name", name), ("label", label), ("probabilities", probabilities)):
-            object.__setattr__(made, key, value)
+        made.__dict__.update(name=name, label=label, probabilities=probabilities)
         return made
 
     @property

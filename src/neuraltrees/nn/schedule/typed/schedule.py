@@ -112,7 +112,8 @@ class TypedRounds(TreeRounds):
         if not self.typed:
             return super().plan(data)
         backend = self.backend
-        return moved(self.bound(TypedStructure.of(data), backend), backend.device)
+        plan = self.bound(TypedStructure.of(data), backend)
+        return plan if backend.device.type == "cpu" else moved(plan, backend.device)
 
     def bound(self, tree: TypedStructure, backend: Backend) -> TypedPlan:
         """The plan of a tree; by `SCATTER` it has operations that `torch.export` knows alone."""
@@ -128,7 +129,7 @@ class TypedRounds(TreeRounds):
             if key not in made:
                 made[key] = conv.bind(messages[kind], backend)
             rounds.append(made[key])
-        of_leaves = backend.map(_chosen(tree.leaf, tree.kind.shape[0], dtype))
+        of_leaves = backend.choice(tree.leaf, tree.kind.shape[0])
         own: tuple[Map | None, ...] = tuple(
             of_leaves if i == last and self.residual[i] else None for i in range(last + 1)
         )
@@ -137,9 +138,9 @@ class TypedRounds(TreeRounds):
         rows = 3 * num_kinds(self.types) ** 2
         for kind in messages if gated else ():
             before = messages[kind].source_degree.shape[0] - messages[kind].num_messages
-            senders[kind] = backend.map(_chosen(tree.senders(*kind), before, dtype))
+            senders[kind] = backend.choice(tree.senders(*kind), before)
             chosen = relation[tree.leaf_edge] if kind[1] else relation
-            gates[kind] = backend.map(_chosen(chosen, rows, dtype))
+            gates[kind] = backend.choice(chosen, rows)
         none = (None,) * len(rounds)
         pool = backend.map(pooling(tree.kappa, tree.num_nodes, dtype))
         states = tuple(messages[kind].shape[0] for kind in kinds)
@@ -157,7 +158,7 @@ class TypedRounds(TreeRounds):
         """What first states and what messages carry are made of."""
         dtype, num_bags = self.dtype, tree.bag.shape[0]
         kind = tree.kind[tree.bag] - self.types - 1
-        found: dict[str, Any] = {"bag_kind": backend.map(_chosen(kind, num_kinds(self.types) - self.types, dtype))}
+        found: dict[str, Any] = {"bag_kind": backend.choice(kind, num_kinds(self.types) - self.types)}
         if not self.geometry:
             return found
         count = tree.home.shape[0]
@@ -174,8 +175,8 @@ class TypedRounds(TreeRounds):
             "geometry": by_relation(tree.geometry.to(dtype), tree.relation, self.relations),
             "homes": tuple(maps),
             "offsets": offset_rows(tree.offset.to(dtype)),
-            "relation": backend.map(_chosen(tree.relations(self.types), 3 * num_kinds(self.types) ** 2, dtype)),
-            "edges_of_leaves": backend.map(_chosen(tree.leaf_edge, tree.edge_type.shape[0], dtype)),
+            "relation": backend.choice(tree.relations(self.types), 3 * num_kinds(self.types) ** 2),
+            "edges_of_leaves": backend.choice(tree.leaf_edge, tree.edge_type.shape[0]),
         }
 
     def forward(self, x: Tensor | SparseMap, plan: RoundPlan, edges: Tensor | None = None) -> Tensor:
@@ -212,9 +213,3 @@ class TypedRounds(TreeRounds):
             "Expected a plan for typed rounds, which read more than an edge_index; got tensors. Call "
             "model(x, model.plan(data))."
         )
-
-
-def _chosen(rows: Tensor, count: int, dtype: torch.dtype) -> Coefficients:
-    """The map from so many rows to some of them."""
-    each = torch.arange(rows.shape[0], device=rows.device)
-    return Coefficients(each, rows, torch.ones_like(rows, dtype=dtype), (rows.shape[0], count))

@@ -73,6 +73,9 @@ class TypedStructure:
         edge_index, edge_type, leaf, kind = (
             data[name].cpu() for name in ("tree_edge_index", "tree_edge_type", "tree_leaf", "scene_kind")
         )
+        # Messages are summed where they arrive.
+        order = edge_index[1].argsort(stable=True)
+        edge_index, edge_type = edge_index[:, order], edge_type[order]
         count = kind.shape[0]
         is_bag = torch.ones(count, dtype=torch.bool)
         is_bag[leaf] = False
@@ -89,7 +92,7 @@ class TypedStructure:
             kind,
             edge_index,
             edge_type,
-            data.scene_offset.cpu(),
+            data.scene_offset.cpu()[order],
             *rest,
         )
 
