@@ -12,6 +12,7 @@ from neuraltrees.experiments import (
     iterations,
     molecules,
     posterior_gap,
+    scenes_buildings,
     structured_citations,
     structured_scenes,
     structured_stanford,
@@ -40,6 +41,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         *posterior_gap.EXPERIMENTS,
         structured_scenes.EXPERIMENT,
         structured_stanford.EXPERIMENT,
+        scenes_buildings.EXPERIMENT,
         *molecules.EXPERIMENTS,
     )
 }
