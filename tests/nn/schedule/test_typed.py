@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -185,6 +186,8 @@ def first_states(rounds: TypedRounds, tree: TypedStructure, x: Tensor) -> Tensor
                 mine = (tree.ends[end] == node) & (tree.relation == relation)
                 if mine.any():
                     nodes[node] += phi[mine].mean(0) @ lin.weight
+                    weight = rounds.edges.count.weight[end * rounds.relations + relation]
+                    nodes[node] += math.log1p(int(mine.sum())) * weight
     start = torch.empty(len(tree.kind), x.shape[1])
     start[tree.leaf] = nodes[tree.kappa]
     for bag in tree.bag.tolist():

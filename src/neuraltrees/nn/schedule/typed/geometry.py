@@ -12,6 +12,10 @@ from neuraltrees.nn.ensemble.sparse import Map
 from neuraltrees.nn.schedule.typed.structure import GEOMETRY
 
 LENGTHS = 4  # the first numbers of a geometry are lengths: offset and distance
+NUMBERS = GEOMETRY + 10  # per edge, with what follows from them and a one
+
+
+FARTHEST = 1e9  # metres; a size beyond it is not one
 
 
 class RunTable(nn.Module):
@@ -45,7 +49,8 @@ class RunTable(nn.Module):
 
 class EdgeGeometry(nn.Module):
     r""":math:`φ_ρ` of the edges of the graph: a layer of its own for every relation, ReLU, then linear maps to first
-    states of the bag where an edge is at home, and of its source and its target.
+    states of the bag where an edge is at home, and of its source and its target. A node has the mean over its edges of
+    a relation, and how many these are.
 
     Args:
         relations: number of relations.
@@ -53,37 +58,47 @@ class EdgeGeometry(nn.Module):
         runs: number of independent runs.
         hidden: size between.
 
-    Shapes: `forward` rows :math:`(m, relations · 14)`, see `by_relation` → :math:`(n + B, *, width)`
+    Shapes: `forward` rows :math:`(m, relations · 23)`, see `by_relation`, counts :math:`(n, 2 · relations)` →
+    :math:`(n + B, *, width)`
     """
 
     def __init__(self, relations: int, width: int, runs: int | None, hidden: int) -> None:
         super().__init__()
-        self.first = RunLinear((GEOMETRY + 1) * relations, hidden, runs, bias=False)
+        self.first = RunLinear(NUMBERS * relations, hidden, runs, bias=False)
         self.home = RunLinear(hidden, width, runs, bias=False)
         self.source = RunLinear(hidden, width, runs, bias=False)
         self.target = RunLinear(hidden, width, runs, bias=False)
+        self.count = RunLinear(2 * relations, width, runs, bias=False)
         self.reset_parameters()
 
-    def forward(self, rows: Tensor, to_source: Map, to_target: Map, to_home: Map) -> Tensor:
+    def forward(self, rows: Tensor, counts: Tensor, to_source: Map, to_target: Map, to_home: Map) -> Tensor:
         z = self.first.multiply(rows).relu()
-        nodes = self.source.multiply(to_source(z)) + self.target.multiply(to_target(z))
+        nodes = self.source.multiply(to_source(z)) + self.target.multiply(to_target(z)) + self.count.multiply(counts)
         return torch.cat([nodes, self.home.multiply(to_home(z))])
 
     def reset_parameters(self) -> None:
-        for lin in (self.first, self.home, self.source, self.target):
+        for lin in (self.first, self.home, self.source, self.target, self.count):
             lin.reset_parameters()
         # A row has the numbers of one relation alone.
-        bound = 1 / math.sqrt(GEOMETRY + 1)
+        bound = 1 / math.sqrt(NUMBERS)
         nn.init.uniform_(self.first.weight, -bound, bound)
 
 
 def by_relation(geometry: Tensor, relation: Tensor, relations: int) -> Tensor:
-    """The geometry of every edge, and a one, in the columns of its relation; lengths by their signed logarithm.
+    """The geometry of every edge in the columns of its relation, with what follows from it for two boxes: horizontal
+    distance, differences of their bottoms and tops, and along every axis the gap between them and the margin of the one
+    within the other; then a one. Lengths are given by their signed logarithm.
 
-    Shapes: geometry :math:`(m, 13)`, relation :math:`(m)` → :math:`(m, relations · 14)`
+    Shapes: geometry :math:`(m, 13)`, relation :math:`(m)` → :math:`(m, relations · 23)`
     """
-    one = geometry.new_ones(geometry.shape[0], 1)
-    numbers = torch.cat([signed_log(geometry[:, :LENGTHS]), geometry[:, LENGTHS:], one], 1)
+    offset, known = geometry[:, :3], geometry[:, 10:].prod(1, keepdim=True)
+    sizes = geometry[:, 4:10].exp().clamp(max=FARTHEST)
+    half, grown = (sizes[:, :3] - sizes[:, 3:]) / 2, (sizes[:, :3] + sizes[:, 3:]) / 2
+    heights = torch.stack([offset[:, 2] - half[:, 2], offset[:, 2] + half[:, 2]], 1)
+    boxes = torch.cat([heights, offset.abs() - grown, half.abs() - offset.abs()], 1) * known
+    flat = offset[:, :2].square().sum(1, keepdim=True).sqrt()
+    lengths = signed_log(torch.cat([geometry[:, :LENGTHS], flat, boxes], 1))
+    numbers = torch.cat([lengths, geometry[:, LENGTHS:], torch.ones_like(flat)], 1)
     mine = nn.functional.one_hot(relation, relations).to(numbers.dtype)
     return (mine.unsqueeze(2) * numbers.unsqueeze(1)).flatten(1)
 

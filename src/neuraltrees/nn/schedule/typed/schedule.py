@@ -36,6 +36,7 @@ class TypedPlan(RoundPlan):
         senders, gates: for every round from its states, and from relations, to messages; empty without gates.
         edges_of_leaves: from tree edges to those of the last round.
         geometry: that of the edges of the graph, by relation; None without geometry.
+        counts: how many edges of every relation a node is the source and the target of, by their logarithm.
         homes: from edges of the graph to their sources, their targets and their home bags.
         offsets: those of tree edges.
         relation: from relations to tree edges.
@@ -46,6 +47,7 @@ class TypedPlan(RoundPlan):
     gates: tuple[Map, ...] = ()
     edges_of_leaves: Map | None = None
     geometry: Tensor | None = None
+    counts: Tensor | None = None
     homes: tuple[Map, ...] = ()
     offsets: Tensor | None = None
     relation: Map | None = None
@@ -163,16 +165,18 @@ class TypedRounds(TreeRounds):
             return found
         count = tree.home.shape[0]
         edge = torch.arange(count, device=tree.home.device)
-        maps = []
+        maps, counts = [], []
+        ones = torch.ones_like(edge, dtype=dtype)
         for end in tree.ends:
             alike = end * self.relations + tree.relation
-            ones = torch.ones_like(edge, dtype=dtype)
-            share = 1 / ones.new_zeros(tree.num_nodes * self.relations).index_add(0, alike, ones)[alike]
-            maps.append(backend.map(Coefficients(end, edge, share, (tree.num_nodes, count))))
+            counted = ones.new_zeros(tree.num_nodes * self.relations).index_add(0, alike, ones)
+            maps.append(backend.map(Coefficients(end, edge, 1 / counted[alike], (tree.num_nodes, count))))
+            counts.append(counted.view(-1, self.relations).log1p())
         home = tree.bag_rows()[tree.home]
-        maps.append(backend.map(Coefficients(home, edge, torch.ones_like(edge, dtype=dtype), (num_bags, count))))
+        maps.append(backend.map(Coefficients(home, edge, ones, (num_bags, count))))
         return found | {
             "geometry": by_relation(tree.geometry.to(dtype), tree.relation, self.relations),
+            "counts": torch.cat(counts, 1),
             "homes": tuple(maps),
             "offsets": offset_rows(tree.offset.to(dtype)),
             "relation": backend.choice(tree.relations(self.types), 3 * num_kinds(self.types) ** 2),
@@ -189,9 +193,9 @@ class TypedRounds(TreeRounds):
         if x.dim() < bags.dim():  # features that all runs share
             x = x.unsqueeze(1).expand(-1, bags.shape[1], -1)
         start = torch.cat([x, bags])
-        if plan.geometry is None or plan.offsets is None or plan.relation is None:
+        if plan.geometry is None or plan.counts is None or plan.offsets is None or plan.relation is None:
             return Rounds.forward(self, start, plan)
-        start = start + self.edges(plan.geometry, *plan.homes)
+        start = start + self.edges(plan.geometry, plan.counts, *plan.homes)
         return Rounds.forward(self, start, plan, self.offsets(plan.offsets, plan.relation))
 
     def _sent(self, number: int, h: Any, plan: RoundPlan) -> Any:
