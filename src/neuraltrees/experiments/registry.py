@@ -13,6 +13,7 @@ from neuraltrees.experiments import (
     molecules,
     posterior_gap,
     scenes_buildings,
+    scenes_stanford,
     structured_citations,
     structured_scenes,
     structured_stanford,
@@ -41,6 +42,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         *posterior_gap.EXPERIMENTS,
         structured_scenes.EXPERIMENT,
         structured_stanford.EXPERIMENT,
+        scenes_stanford.EXPERIMENT,
         scenes_buildings.EXPERIMENT,
         *molecules.EXPERIMENTS,
     )
