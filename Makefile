@@ -10,7 +10,7 @@ CPP_BUILD := build/sanitized
 CPP_FILES = $(or $(shell git ls-files 'cpp/*.[ch]pp' 'bindings/*.[ch]pp'),$(error Expected tracked C++ files, got none. \
 	Run this in a git checkout))
 
-.PHONY: help demo test test-cpp test-python lint format bench clean
+.PHONY: help demo test test-cpp test-python lint format bench viewer clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -48,8 +48,11 @@ bench: .venv/core  ## measure the core, training and inference against their riv
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/inference.py
 
+viewer:  ## rebuild the page of `neuraltrees view` from viewer/; needs Node.js 20 and npm
+	cd viewer && npm ci --ignore-scripts --no-audit --no-fund && npm run check && npm run build
+
 clean:  ## remove what was built
-	rm -rf .venv build neuraltrees-demo neuraltrees-runs neuraltrees-tuning neuraltrees-results
+	rm -rf .venv build viewer/node_modules neuraltrees-demo neuraltrees-runs neuraltrees-tuning neuraltrees-results
 
 .venv/requirements: requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Expected Python 3.11 or newer; set PYTHON=/path/to/it")'

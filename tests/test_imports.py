@@ -39,6 +39,7 @@ ORDER = [
     "training",
     "tuning",
     "serving",
+    "viewing",
     "plots",
     "experiments",
 ]

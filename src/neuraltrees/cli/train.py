@@ -15,6 +15,7 @@ import yaml
 
 from neuraltrees.cli.molecules import describe_molecules
 from neuraltrees.cli.options import AsJson, Threads, with_options
+from neuraltrees.cli.scenes import describe_scenes
 from neuraltrees.cli.terminal import errors, interrupts, silent, working
 from neuraltrees.cli.training_result import as_json, result_of, show_result
 from neuraltrees.datasets import DataSpec
@@ -62,6 +63,8 @@ def train(
     Several processes: torchrun --nproc-per-node 4 -m neuraltrees train --dataset pubmed --partition tree
 
     Molecules: neuraltrees train --dataset my.csv --smiles SMILES --target logS --split scaffold
+
+    Scenes: neuraltrees train --dataset scenes:maps --target room
     """
     settings = load_config(config, values)
     folder = out or Path("neuraltrees-runs") / folder_name(settings.dataset, *settings.network.words)
@@ -85,6 +88,8 @@ def train(
             problem = load_problem(settings)
         if settings.smiles is not None:
             describe_molecules(settings, problem)
+        if problem.task.inputs is not None:
+            describe_scenes(problem)
         with working("preparing batches, and H-trees where the network needs them"):
             trainer, save = _prepare(settings, problem, files, resume, threads, processes)
         _train(trainer, save, checkpoint_every, folder if tensorboard and processes.main else None)

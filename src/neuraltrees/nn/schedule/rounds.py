@@ -91,15 +91,14 @@ class Rounds(Schedule):
             if not isinstance(x, Tensor) or x.layout != torch.strided:
                 raise InputError("Expected dense features for a PyG convolution; got sparse ones. Use x.to_dense().")
             start = lift_to_leaves(x, plan.lift)
-        h: Tensor = self.convs[0](start, plan.rounds[0], edges)
+        h: Tensor = self._round(0, start, plan, edges)
         part = plan.part
-        for i, bound in enumerate(plan.rounds[1:]):
-            before = self.activation(self._normed(i, h, plan) if self.norms else h)
-            dropped = self.drops[i](before, None if part is None else part.numbers[i])
-            read = dropped if part is None else part.read(i + 1, dropped)
-            h = self.convs[i + 1](read, bound, edges)
-            if self.residual[i + 1]:
-                own = plan.own[i + 1]
+        for i in range(1, len(plan.rounds)):
+            before = self.activation(self._normed(i - 1, h, plan) if self.norms else h)
+            dropped = self.drops[i - 1](before, None if part is None else part.numbers[i - 1])
+            h = self._round(i, dropped if part is None else part.read(i, dropped), plan, edges)
+            if self.residual[i]:
+                own = plan.own[i]
                 h = h + (before if own is None else own(before))
         h = h if plan.pool is None else plan.pool(h)
         h = h if part is None else part.gathered(h)
@@ -108,6 +107,19 @@ class Rounds(Schedule):
     def _normed(self, number: int, h: Tensor, plan: RoundPlan) -> Tensor:
         found: Tensor = self.norms[number](h, plan.copies[number], None if plan.part is None else plan.part.group)
         return found
+
+    def _round(self, number: int, h: Any, plan: RoundPlan, edges: Tensor | None) -> Tensor:
+        sent, carried = self._sent(number, h, plan), self._carried(number, edges, plan)
+        found: Tensor = self.convs[number](sent, plan.rounds[number], carried)
+        return found
+
+    def _sent(self, number: int, h: Any, plan: RoundPlan) -> Any:
+        """The rows that the messages of a round name as sources, of the states before it."""
+        return h
+
+    def _carried(self, number: int, edges: Tensor | None, plan: RoundPlan) -> Tensor | None:
+        """The rows of edge features that the messages of a round name."""
+        return edges
 
     def activation(self, h: Tensor) -> Tensor:
         """The activation after a round."""
