@@ -73,6 +73,8 @@ class GraphService:
         answers: list[list[Tensor]] = [[] for _ in questions]
         for given in (False, True):
             which = [i for i, each in enumerate(questions) if (each.known is not None) is given]
+            if not which:
+                continue
             graphs = [graph for i in which for graph in questions[i].graphs]
             known = [labels for i in which for labels in questions[i].known or ()] if given else None
             rows = iter(self.predictor.predict(graphs, known))
