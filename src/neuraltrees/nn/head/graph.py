@@ -100,6 +100,8 @@ def pooled(h: Tensor, places: Places, pool: Pool) -> Tensor:
     graph, rows = _graph_of(h, places), places.num_graphs + places.padded
     zero = h.new_zeros(rows, *h.shape[1:])
     if pool == "max":
+        if places.graph is None and torch.compiler.is_exporting():
+            return h.amax(0, keepdim=True)  # one graph
         index = graph.view(-1, *[1] * (h.dim() - 1)).expand_as(h)
         return zero.scatter_reduce(0, index, h, "amax", include_self=False)[: places.num_graphs]
     total = Incidence(graph, rows).sum(h)[: places.num_graphs]

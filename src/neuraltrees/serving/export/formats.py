@@ -121,5 +121,8 @@ def _aoti(traced: ExportedProgram, program: Program, path: Path) -> None:
         raise InputError("Expected a C++ compiler, g++ or clang++, for the format aoti; got none. Install one.")
     from torch._inductor import aoti_compile_and_package
 
-    about = {"aot_inductor.metadata": {ABOUT: json.dumps(program.about)}}
-    aoti_compile_and_package(traced, package_path=str(path), inductor_configs=about)
+    configs = {
+        "aot_inductor.metadata": {ABOUT: json.dumps(program.about)},
+        "max_fusion_size": 1,  # where a sum is fused with what reads it, GAT reads sums that are not complete
+    }
+    aoti_compile_and_package(traced, package_path=str(path), inductor_configs=configs)
