@@ -79,7 +79,7 @@ def serve(
 
         limits = Limits(round(max_body * 2**20), timeout, max_nodes, waiting, batch=batch, window=window / 1000)
         torch.set_num_threads(threads)
-        service = open_service(bundle, limits, device, allow or ())
+        service = open_service(bundle, limits, device, allow or (), threads)
         server = Server(
             service,
             limits,
