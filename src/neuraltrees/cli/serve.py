@@ -72,13 +72,10 @@ def serve(
     if not http and not zmq:
         raise InputError("Expected --http, --zmq or both; got neither. Leave --no-http out, or add --zmq.")
     with working("loading"):
-        import torch
-
         from neuraltrees.serving.server import Limits, Server, wait_for_signal
         from neuraltrees.serving.server.open import open_service
 
         limits = Limits(round(max_body * 2**20), timeout, max_nodes, waiting, batch=batch, window=window / 1000)
-        torch.set_num_threads(threads)
         service = open_service(bundle, limits, device, allow or (), threads)
         server = Server(
             service,

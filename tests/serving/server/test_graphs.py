@@ -81,9 +81,9 @@ def test_many_clients_get_their_own_answers(address: str, predictor: nt.Predicto
 @pytest.mark.parametrize(
     ("content", "status", "message"),
     [
-        (b"{", 422, "Expected a body of JSON; got: Expecting property name"),
-        (b"[" * 90_000, 422, "Expected JSON of moderate depth"),
-        (b"\xff", 422, "Expected a body of JSON; got: 'utf-8' codec"),
+        (b"{", 422, "the request, line 1, column 2: Expecting property name"),
+        (b"[" * 90_000, 422, "the request: expected JSON of moderate depth"),
+        (b"\xff", 422, "Expected text in UTF-8; got another byte at place 0. Send complete JSON in UTF-8."),
         (b"5", 422, "the request: expected graph"),
         ({"graphs": []}, 422, "Expected the request to hold a graph, or a list under 'graphs'; got an empty list"),
         ({"nodes": [{"x": [1.0]}], "edges": []}, 422, "the request: expected node 0 of type first or other; got None"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from neuraltrees.data.json_graphs import graphs_of
 from neuraltrees.data.known_labels import known_of
 from neuraltrees.errors import InputError
 from neuraltrees.serving.predictor import Predictor
+from neuraltrees.serving.server.fast_json import read_json, write_json
 from neuraltrees.serving.server.limits import Limits, too_large
 from neuraltrees.serving.server.service import Reply, Wants
 
@@ -49,7 +49,7 @@ class GraphService:
     def read(self, body: bytes, wants: Wants) -> GraphQuestion:
         if wants.output == "scene":
             raise InputError("Expected output=labels for a model of graphs; got output=scene. Leave it out.")
-        content = parse_json(body)
+        content = read_json(body)
         trained, known = self.predictor.bundle, None
         if isinstance(content, dict) and "known" in content:
             known = content.pop("known")
@@ -90,17 +90,7 @@ class GraphService:
             named = names if objective.level == "node" else ["graph"]
             each = [{"name": name, **one.as_dict()} for name, one in zip(named, found, strict=True)]
             listed.append({"nodes": each} if objective.level == "node" else each[0])
-        return Reply(json.dumps({"graphs": listed}).encode())
-
-
-def parse_json(body: bytes) -> Any:
-    """The value of a JSON body; what is none raises `InputError`."""
-    try:
-        return json.loads(body)
-    except RecursionError:
-        raise InputError("Expected JSON of moderate depth; got brackets nested too deep.") from None
-    except ValueError as error:  # also bytes that are not UTF-8, and numbers of thousands of digits
-        raise InputError(f"Expected a body of JSON; got: {error}. Send complete JSON in UTF-8.") from None
+        return Reply(write_json({"graphs": listed}))
 
 
 def _check_nodes(graphs: Any, most: int) -> None:

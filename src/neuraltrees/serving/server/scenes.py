@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from neuraltrees.errors import InputError, ParseError
+import numpy as np
+
+from neuraltrees.errors import InputError
 from neuraltrees.scenes import NodeLabel, Scene
-from neuraltrees.scenes.json_files import parse
 from neuraltrees.scenes.plain import is_plain, scene_of_plain
 from neuraltrees.scenes.scene import NodeId
 from neuraltrees.scenes.spark import scene_of_spark
-from neuraltrees.scenes.write import set_labels
+from neuraltrees.serving.server.fast_json import read_json, write_json
 from neuraltrees.serving.server.limits import Limits, too_large
 from neuraltrees.serving.server.service import Reply, Wants
 from neuraltrees.serving.server.spark_binary import BinaryGraph
@@ -30,11 +30,11 @@ class Labeller(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SceneQuestion:
-    """A scene, the labels of its nodes that are known, and the form it came in; None for plain JSON."""
+    """A scene, the labels of its nodes that are known, and its Spark-DSG, parsed; None for plain JSON."""
 
     scene: Scene
     known: Known
-    source: str | BinaryGraph | None
+    source: dict[str, Any] | BinaryGraph | None
 
 
 class SceneService:
@@ -68,19 +68,15 @@ class SceneService:
         return SceneQuestion(scene_of_spark(graph.content()), {}, graph)
 
     def _json(self, body: bytes) -> SceneQuestion:
-        try:
-            text = body.decode()
-        except UnicodeDecodeError as error:
-            raise ParseError(f"Expected text in UTF-8; got another byte at place {error.start}.") from None
-        content, known = parse(text, "the request"), {}
+        content, known = read_json(body), {}
         if type(content) is dict and "scene" in content and "nodes" not in content:
-            content, known, text = content["scene"], content.get("known") or {}, ""
+            content, known = content["scene"], content.get("known") or {}
         nodes = content.get("nodes") if type(content) is dict else None
         self._check_nodes(len(nodes) if type(nodes) is list else 0)
         if is_plain(content):
             scene, source = scene_of_plain(content), None
         else:
-            scene, source = scene_of_spark(content), text or json.dumps(content)
+            scene, source = scene_of_spark(content), content
         return SceneQuestion(scene, _known(known, scene), source)
 
     def _check_nodes(self, count: int) -> None:
@@ -103,7 +99,7 @@ class SceneService:
             return Reply(_as_json(question.scene, answer, wants.top))
         if isinstance(question.source, BinaryGraph):
             return Reply(question.source.labelled(answer), "application/octet-stream")
-        return Reply(set_labels(question.source, answer).encode())
+        return Reply(_labelled(question.source, answer))
 
 
 def _is_binary(body: bytes) -> bool:
@@ -121,16 +117,44 @@ def _known(given: Any, scene: Scene) -> Known:
     return {by_text[name]: label for name, label in given.items()}
 
 
+def _labelled(content: dict[str, Any], labels: Labels) -> bytes:
+    """Spark-DSG JSON with these labels and all its other values as they were."""
+    left = dict(labels)
+    for node in content["nodes"]:
+        label = left.pop(node["id"], None) if type(node) is dict and type(node.get("id")) is int else None
+        if label is not None:
+            if type(node.get("attributes")) is not dict:
+                node["attributes"] = {}
+            node["attributes"].update(label.values)
+    return write_json(content)
+
+
 def _as_json(scene: Scene, labels: Labels, top: int) -> bytes:
+    kinds, number = scene.node_type.tolist(), scene.number
     nodes = []
-    for node_id, label in labels.items():
-        entry: dict[str, Any] = {"id": node_id, "type": scene.types[scene.node_type[scene.number[node_id]]]}
-        entry["label"] = label.name
+    for (node_id, label), best in zip(labels.items(), _most_probable(labels, top), strict=True):
+        entry: dict[str, Any] = {"id": node_id, "type": scene.types[kinds[number[node_id]]], "label": label.name}
         if label.label is not None:
             entry["number"] = label.label
         if label.probabilities is not None:
-            best = sorted(label.probabilities.items(), key=lambda each: -each[1])[:top]
-            entry["probability"] = round(float(label.probabilities[label.name]), 6)
-            entry["top"] = [{"label": name, "probability": round(float(share), 6)} for name, share in best]
+            entry["probability"] = round(label.probabilities[label.name], 6)
+            entry["top"] = [{"label": name, "probability": round(share, 6)} for name, share in best]
         nodes.append(entry)
-    return json.dumps({"nodes": nodes, "report": str(scene.report)}).encode()
+    return write_json({"nodes": nodes, "report": str(scene.report)})
+
+
+def _most_probable(labels: Labels, top: int) -> list[list[tuple[str, float]]]:
+    """The most probable labels of every node, the most probable first."""
+    found: list[list[tuple[str, float]]] = [[] for _ in labels]
+    by_size: dict[int, list[int]] = {}
+    shares = [label.probabilities or {} for label in labels.values()]
+    for place, each in enumerate(shares):
+        by_size.setdefault(len(each), []).append(place)
+    for size, places in by_size.items():
+        rows = np.array([list(shares[place].values()) for place in places]).reshape(-1, size)
+        order = np.argsort(-rows, axis=1, kind="stable")[:, :top]
+        best = np.take_along_axis(rows, order, 1)
+        for place, which, values in zip(places, order.tolist(), best.tolist(), strict=True):
+            names = list(shares[place])
+            found[place] = [(names[i], value) for i, value in zip(which, values, strict=True)]
+    return found
