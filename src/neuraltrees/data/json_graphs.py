@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -46,16 +47,23 @@ def read_graphs(
     """
     try:
         content = json.loads(read_whole(path))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise InputError(f"Expected {path} to be a JSON file; got: {error}.") from None
+    return graphs_of(content, path, types, edge_features, ragged)
+
+
+def graphs_of(
+    content: Any, where: object, types: Sequence[str], edge_features: bool = False, ragged: bool = False
+) -> tuple[list[Data], list[list[str]]]:
+    """The same of parsed JSON; `where` it is from is said in errors."""
     several = isinstance(content, dict) and "graphs" in content
     listed = content["graphs"] if several else [content]
     if not isinstance(listed, list) or not listed:
         came = "an empty list" if listed == [] else type(listed).__name__
-        raise InputError(f"Expected {path} to hold a graph, or a list under 'graphs'; got {came}.")
+        raise InputError(f"Expected {where} to hold a graph, or a list under 'graphs'; got {came}.")
     graphs, names = [], []
     for number, each in enumerate(listed):
-        place = f"{path}, graph {number}" if several else f"{path}"
+        place = f"{where}, graph {number}" if several else f"{where}"
         try:
             graph = JsonGraph.model_validate(each)
         except ValidationError as error:

@@ -29,26 +29,42 @@ def read_known(
         names: those of their nodes.
         labels: the label names of each node type.
     """
-    if not labels:
-        raise InputError("Expected a model of classes, whose labels can be known; got another one. Leave --known out.")
+    _check_classes(labels)
     try:
         content = json.loads(read_whole(path), object_pairs_hook=_once)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"Expected {path} to be a JSON file; got: {error}.") from None
+    return known_of(content, path, graphs, names, labels)
+
+
+def known_of(
+    content: object,
+    where: object,
+    graphs: Sequence[Data],
+    names: Sequence[Sequence[str]],
+    labels: Mapping[str, Sequence[str]],
+) -> list[Tensor]:
+    """The same of parsed JSON; `where` it is from is said in errors."""
+    _check_classes(labels)
     several = isinstance(content, dict) and isinstance(content.get("graphs"), list)
-    listed = content["graphs"] if several else [content]
+    listed = content["graphs"] if isinstance(content, dict) and several else [content]
     if len(listed) != len(graphs):
         raise InputError(
-            f"Expected {path} to hold the known labels of {len(graphs)} graphs, a list under 'graphs'; got those of "
+            f"Expected {where} to hold the known labels of {len(graphs)} graphs, a list under 'graphs'; got those of "
             f"{len(listed)}."
         )
     found = []
     for number, (given, graph, of_nodes) in enumerate(zip(listed, graphs, names, strict=True)):
-        place = f"{path}, graph {number}" if several else f"{path}"
+        place = f"{where}, graph {number}" if several else f"{where}"
         if not isinstance(given, dict):
             raise InputError(f"{place}: expected an object of nodes and their labels; got {type(given).__name__}.")
         found.append(_known(given, graph, of_nodes, labels, place))
     return found
+
+
+def _check_classes(labels: Mapping[str, Sequence[str]]) -> None:
+    if not labels:
+        raise InputError("Expected a model of classes, whose labels can be known; got another one. Leave --known out.")
 
 
 def _known(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from neuraltrees.nn.ensemble.scatter import sum_rows
 from neuraltrees.nn.ensemble.sparse import Coefficients
 
 
@@ -78,7 +79,7 @@ class Messages:
         """
         source, target = edge_index[0], edge_index[1]
         count = torch.ones_like(source, dtype=dtype or torch.get_default_dtype())
-        degree = count.new_zeros(num_nodes).index_add(0, target, count)
+        degree = sum_rows(count, target, num_nodes)
         relation = torch.zeros_like(source) if relation is None else relation
         own = torch.arange(num_nodes, device=edge_index.device)
         edge = torch.arange(source.shape[0], device=edge_index.device)

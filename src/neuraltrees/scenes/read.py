@@ -10,14 +10,18 @@ from neuraltrees.scenes.concept_graphs import is_concept_graph, objects_file, sc
 from neuraltrees.scenes.dssg import is_dssg, scene_of_dssg
 from neuraltrees.scenes.hov_sg import is_hov_sg, scene_of_hov_sg
 from neuraltrees.scenes.json_files import load_json, parse
+from neuraltrees.scenes.plain import is_plain, scene_of_plain
 from neuraltrees.scenes.scene import Scene
 from neuraltrees.scenes.spark import is_spark, scene_of_spark
 
-FORMATS = "Spark-DSG (nodes, edges), ConceptGraphs (bbox_center, object_tag), 3DSSG (scans) or a folder of HOV-SG"
+FORMATS = (
+    "Spark-DSG (nodes, edges), plain JSON (nodes with a type), ConceptGraphs (bbox_center, object_tag), 3DSSG (scans) "
+    "or a folder of HOV-SG"
+)
 
 
 def read_scene(path: PathLike, *, scan: str | None = None) -> Scene:
-    """The scene graph of a file or folder: Spark-DSG JSON 1.0.0 to 1.1.3, HOV-SG, ConceptGraphs or 3DSSG.
+    """The scene graph of a file or folder: Spark-DSG JSON 1.0.0 to 1.1.3, plain JSON, HOV-SG, ConceptGraphs or 3DSSG.
 
     It reads what is there: edges without an end, boxes that are invalid, nodes without a label and the like are counted
     in `scene.report`, and nothing is dropped silently. JSON may be packed as `.gz` or `.xz`. Pickles are refused.
@@ -38,7 +42,7 @@ def read_scene(path: PathLike, *, scan: str | None = None) -> Scene:
 
 
 def parse_scene(text: str | bytes) -> Scene:
-    """The scene of Spark-DSG JSON that is at hand as text, for example from a network.
+    """The scene of Spark-DSG or plain JSON that is at hand as text, for example from a network.
 
     >>> parse_scene('{"nodes": [{"id": 0, "layer": 4, "attributes": {"position": [0, 0, 0]}}], "edges": []}')
     Scene(1 node: 1 room; 0 edges)
@@ -47,11 +51,14 @@ def parse_scene(text: str | bytes) -> Scene:
         text = text.decode() if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:
         raise ParseError(f"Expected text in UTF-8; got another byte at place {error.start}.") from None
-    return scene_of_spark(parse(text, "scene"))
+    content = parse(text, "scene")
+    return scene_of_plain(content) if is_plain(content) else scene_of_spark(content)
 
 
 def _scene_of(content: object, path: Path, scan: str | None) -> Scene:
     try:
+        if is_plain(content):
+            return _plain_scene(content, path)
         if is_spark(content):
             return scene_of_spark(content)  # type: ignore[arg-type]
         if is_dssg(content):
@@ -61,6 +68,13 @@ def _scene_of(content: object, path: Path, scan: str | None) -> Scene:
     except ParseError as error:
         raise error if str(path.parent) in str(error) else ParseError(f"{path}: {error}") from None
     raise ParseError(f"{path}: expected the JSON of a scene: {FORMATS}; got none of these.")
+
+
+def _plain_scene(content: object, path: Path) -> Scene:
+    try:
+        return scene_of_plain(content)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _file_in(folder: Path) -> Path:

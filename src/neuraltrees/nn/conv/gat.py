@@ -126,13 +126,8 @@ class GATConv(Convolution):
             of_messages = of_messages + bound.edges.carried((of_edges * self.att_edge).sum(-1))
         logit = F.leaky_relu(of_messages, 0.2)
         own = F.leaky_relu(own_source + at_target, 0.2)
-        # Every node attends to itself as well, so its own logit is a start for the maximum of each softmax.
-        where = bound.index.view(-1, *[1] * (logit.dim() - 1)).expand_as(logit)
-        peak = own.detach().scatter_reduce(0, where, logit.detach(), "amax")
-        count = bound.count.view(-1, *[1] * (logit.dim() - 1))
-        weight, own = (logit - bound.target(peak)).exp() * count, (own - peak).exp()
-        total = own + bound.sum(weight)
-        shares = self.dropout(torch.cat([weight / bound.target(total), own / total]), bound.numbers)
+        weight, own = _attention(logit, own, bound)
+        shares = self.dropout(torch.cat([weight, own]), bound.numbers)
         out = bound.spread(z, shares)
         if of_edges is not None and bound.edges is not None:
             out = out + bound.edges.spread(of_edges, shares[: weight.shape[0]])
@@ -161,6 +156,29 @@ class GATConv(Convolution):
             both = product(h, torch.stack(columns, -1).flatten(-2))
             logits.append(both.view(*both.shape[:-1], self.heads, 2))
         return logits
+
+
+def _attention(logit: Tensor, own: Tensor, bound: Attention) -> tuple[Tensor, Tensor]:
+    """The share of every message and of the state itself in what a state attends to.
+
+    Shapes: logit :math:`(E, *, heads)`, own :math:`(M, *, heads)` → the same
+    """
+    count = bound.count.view(-1, *[1] * (logit.dim() - 1))
+    if torch.compiler.is_exporting():
+        # Programs of AOTInductor crash where several rounds have a maximum per state each (`scatter_reduce`). In double
+        # precision one maximum for all will do: shares below exp(-700) are zero.
+        kind = own.dtype
+        logit, own, count = logit.double(), own.double(), count.double()
+        highest = torch.cat([logit, own]).amax(0)
+        weight, own = (logit - highest).exp() * count, (own - highest).exp()
+        total = own + bound.sum(weight)
+        return (weight / bound.target(total)).to(kind), (own / total).to(kind)
+    # Every node attends to itself as well, so its own logit is a start for the maximum of each softmax.
+    where = bound.index.view(-1, *[1] * (logit.dim() - 1)).expand_as(logit)
+    peak = own.detach().scatter_reduce(0, where, logit.detach(), "amax")
+    weight, own = (logit - bound.target(peak)).exp() * count, (own - peak).exp()
+    total = own + bound.sum(weight)
+    return weight / bound.target(total), own / total
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from neuraltrees.nn import triton_kernels
+from neuraltrees.nn.ensemble.scatter import sum_rows
 
 BLOCK = 256  # channels of a program
 
@@ -78,7 +79,7 @@ class Incidence:
         if fits and not torch.compiler.is_compiling() and triton_kernels.available():
             assert self.segments is not None
             return segment_sum(values, self.segments, self.rows)
-        return values.new_zeros(self.rows, *values.shape[1:]).index_add(0, self.index, values)
+        return sum_rows(values, self.index, self.rows)
 
 
 class _Take(torch.autograd.Function):

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from neuraltrees.movable import moved_fields
+from neuraltrees.nn.ensemble.scatter import sum_rows
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class ScatterMap:
         """Shapes: h :math:`(N, *)` → :math:`(M, *)`"""
         messages = h.index_select(0, self.entries.col)
         messages = messages * self.entries.value.to(h.dtype).view(-1, *[1] * (h.dim() - 1))
-        return h.new_zeros(self.shape[0], *h.shape[1:]).index_add(0, self.entries.row, messages)
+        return sum_rows(messages, self.entries.row, self.shape[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from neuraltrees.nn.ensemble.scatter import sum_rows
+
 
 @dataclass(frozen=True, eq=False)
 class SumEntries:
@@ -36,7 +38,7 @@ class ScatterSum:
     def __call__(self, h: Tensor, weight: Tensor) -> Tensor:
         used = self.messages.used.to(weight.dtype).view(-1, *[1] * (weight.dim() - 1))
         parts = h.index_select(0, self.messages.col) * (weight * used).unsqueeze(-1)
-        return h.new_zeros(self.messages.shape[0], *h.shape[1:]).index_add(0, self.messages.row, parts)
+        return sum_rows(parts, self.messages.row, self.messages.shape[0])
 
 
 class FusedSum:

@@ -14,6 +14,7 @@ from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.incidence import Incidence
 from neuraltrees.nn.ensemble.linear import RunLinear
+from neuraltrees.nn.ensemble.scatter import sum_rows
 from neuraltrees.nn.head.head import Head, Places
 
 Pool: TypeAlias = Literal["sum", "mean", "max", "attention"]
@@ -99,12 +100,14 @@ def pooled(h: Tensor, places: Places, pool: Pool) -> Tensor:
     graph, rows = _graph_of(h, places), places.num_graphs + places.padded
     zero = h.new_zeros(rows, *h.shape[1:])
     if pool == "max":
+        if places.graph is None and torch.compiler.is_exporting():
+            return h.amax(0, keepdim=True)  # one graph
         index = graph.view(-1, *[1] * (h.dim() - 1)).expand_as(h)
         return zero.scatter_reduce(0, index, h, "amax", include_self=False)[: places.num_graphs]
     total = Incidence(graph, rows).sum(h)[: places.num_graphs]
     if pool == "sum":
         return total
-    count = h.new_zeros(rows).index_add(0, graph, h.new_ones(h.shape[0]))[: places.num_graphs]
+    count = sum_rows(h.new_ones(h.shape[0]), graph, rows)[: places.num_graphs]
     return total / count.clamp(min=1).view(-1, *[1] * (h.dim() - 1))
 
 

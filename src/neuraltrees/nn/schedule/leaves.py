@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from neuraltrees.nn.ensemble.scatter import sum_rows
 from neuraltrees.nn.ensemble.sparse import Coefficients, ScatterMap
 
 
@@ -38,6 +39,6 @@ def pooling(kappa: Tensor, num_nodes: int, dtype: torch.dtype) -> Coefficients:
     """
     leaf = (kappa >= 0).to(dtype)
     node = kappa.clamp(min=0)
-    count = leaf.new_zeros(num_nodes).index_add(0, node, leaf)
+    count = sum_rows(leaf, node, num_nodes)
     value = leaf / count.clamp(min=1)[node]
     return Coefficients(node, torch.arange(kappa.shape[0], device=kappa.device), value, (num_nodes, kappa.shape[0]))

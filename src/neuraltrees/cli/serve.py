@@ -1,0 +1,99 @@
+"""neuraltrees serve: answer requests by HTTP and ZMQ with a trained network."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neuraltrees.cli.options import Device, Threads
+from neuraltrees.cli.terminal import say, working
+from neuraltrees.errors import InputError
+
+TOKEN = "NEURALTREES_TOKEN"  # noqa: S105  the name of the variable
+
+
+def serve(
+    bundle: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The model.safetensors written by `neuraltrees train`.")
+    ],
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every network.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any that is free.")] = 8000,
+    http: Annotated[bool, typer.Option(help="Serve HTTP.")] = True,
+    zmq: Annotated[bool, typer.Option(help="Answer graphs that Hydra publishes by ZMQ.")] = False,
+    zmq_graphs: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where Hydra publishes graphs.")
+    ] = "tcp://127.0.0.1:8001",
+    zmq_labels: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to publish labelled graphs.")
+    ] = "tcp://127.0.0.1:8002",
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="File with a token that requests by HTTP must carry; see above.", show_default=False),
+    ] = None,
+    max_body: Annotated[float, typer.Option(help="Largest request, in MiB.")] = 32.0,
+    max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a request.")] = 100_000,
+    timeout: Annotated[float, typer.Option(help="Seconds to receive a request, and to answer it.")] = 10.0,
+    waiting: Annotated[int, typer.Option(min=1, help="Most requests that wait.")] = 64,
+    batch: Annotated[int, typer.Option(min=1, help="Most requests that are computed together.")] = 16,
+    window: Annotated[
+        float, typer.Option(min=0, help="Milliseconds to wait for requests that are just arriving.")
+    ] = 2.0,
+    threads: Threads = 1,
+    device: Device = "cpu",
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="MODULE:NAME of your own code that the model may import; repeat for several.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Answer requests with a trained network: by HTTP, and by ZMQ in the protocol of Hydra.
+
+    POST /predict takes the JSON graphs of `neuraltrees predict`; for a model of scenes, a scene: Spark-DSG as JSON or
+    binary, or plain JSON. GET /health says what is served, GET /metrics counts for Prometheus, GET /docs is the page of
+    the interface. Requests that come together are computed together.
+
+    With --zmq the graphs that Hydra publishes are labelled, the latest first, and published again with their labels.
+
+    With --token-file, or a token in the environment variable NEURALTREES_TOKEN, every request but /health must have
+    the header "Authorization: Bearer TOKEN". ZMQ knows no tokens: keep its addresses to networks that you trust.
+
+    Ctrl-C or SIGTERM ends the server when the requests that run have their answers.
+
+    Example: neuraltrees serve model.safetensors --port 8000
+
+    Example: curl --data-binary @scene.json http://127.0.0.1:8000/predict
+    """
+    if not http and not zmq:
+        raise InputError("Expected --http, --zmq or both; got neither. Leave --no-http out, or add --zmq.")
+    with working("loading"):
+        from neuraltrees.serving.server import Limits, Server, wait_for_signal
+        from neuraltrees.serving.server.open import open_service
+
+        limits = Limits(round(max_body * 2**20), timeout, max_nodes, waiting, batch=batch, window=window / 1000)
+        service = open_service(bundle, limits, device, allow or (), threads)
+        server = Server(
+            service,
+            limits,
+            (host, port) if http else None,
+            _token(token_file),
+            (zmq_graphs, zmq_labels) if zmq else None,
+        )
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s", level=logging.WARNING)
+    with server:
+        say(f"Serving {service.what} by {service.model} on {' and '.join(server.addresses)}. Ctrl-C stops.")
+        sys.stdout.flush()
+        wait_for_signal()
+        say("Stopping: requests that run get their answers.")
+
+
+def _token(path: Path | None) -> str | None:
+    token = os.environ.get(TOKEN) if path is None else path.read_text().strip()
+    if token is not None and (not token.isascii() or not token.isprintable() or not token or " " in token):
+        raise InputError("Expected a token of printable ASCII characters without spaces; got another one.")
+    return token

@@ -1,0 +1,21 @@
+"""Sums of rows by index, in an operation that whatever runs them computes right."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def sum_rows(values: Tensor, index: Tensor, rows: int) -> Tensor:
+    """The sum of the entries of every row. Shapes: values :math:`(M, *)`, index :math:`(M)` → :math:`(rows, *)`
+
+    In an exported program it is `scatter_add`, which ONNX has as ScatterElements. `index_add` would become ScatterND
+    with addition, which onnxruntime computes on several threads that overwrite each other's sums.
+
+    >>> sum_rows(torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([0, 2, 2]), 3).flatten().tolist()
+    [1.0, 0.0, 5.0]
+    """
+    zero = values.new_zeros(rows, *values.shape[1:])
+    if torch.compiler.is_exporting():
+        return zero.scatter_add(0, index.view(-1, *[1] * (values.dim() - 1)).expand_as(values), values)
+    return zero.index_add(0, index, values)

@@ -1,0 +1,174 @@
+"""What an exported program computes: from plain tensors of any size to what `Predictor.predict` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from neuraltrees.data.features import edge_attr_of
+from neuraltrees.data.graph_checks import check_graph, type_of
+from neuraltrees.data.scaling import Scaling
+from neuraltrees.data.trees import TreeSettings, with_trees
+from neuraltrees.errors import InputError
+from neuraltrees.nn.encoder import Categories
+from neuraltrees.nn.network import Network
+from neuraltrees.nn.schedule import TreeRounds
+from neuraltrees.nn.schedule.tree_edges import tree_edges
+from neuraltrees.training.bundle import Bundle
+
+# The sizes of every input by name; numbers are fixed, None is the number of features.
+SHAPES: dict[str, tuple[str | int | None, ...]] = {
+    "x": ("nodes", None),
+    "edge_index": (2, "edges"),
+    "kappa": ("size",),
+    "node_type": ("nodes",),
+    "edge_type": ("edges",),
+    "edge_attr": ("edges", None),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A network as a module of plain tensors.
+
+    Args:
+        module: computes probabilities or numbers.
+        inputs: the names of its inputs, in order; see `docs/serving.md`.
+        about: what its inputs and outputs mean, as plain values.
+        bundle: what it was made of.
+    """
+
+    module: nn.Module
+    inputs: tuple[str, ...]
+    about: dict[str, Any]
+    bundle: Bundle
+
+    def tensors(self, graph: Data) -> tuple[Tensor, ...]:
+        """The inputs for a graph, in order; its H-tree is built as in training where it is needed."""
+        bundle = self.bundle
+        check_graph(graph, bundle.given_features, bundle.given_edge_features, bundle.types)
+        given: dict[str, Tensor | None] = {"x": graph.x.to_dense(), "node_type": type_of(graph, bundle.types)}
+        if "kappa" in self.inputs:
+            (with_tree,) = with_trees([graph], TreeSettings.of(bundle))
+            tree = with_tree.htree
+            given |= {"edge_index": tree.edge_index, "kappa": tree.kappa, "edge_type": tree.edge_type}
+            if "edge_attr" in self.inputs:
+                given["edge_attr"] = _carried(tree, graph)
+        else:
+            given |= {"edge_index": graph.edge_index, "edge_attr": edge_attr_of(graph)}
+        found = [given[name] for name in self.inputs]
+        assert all(each is not None for each in found)
+        return tuple(each.contiguous() for each in found if each is not None)
+
+
+def program_of(bundle: Bundle) -> Program:
+    """The program of a trained network; one that reads more than plain tensors raises `InputError`."""
+    network = bundle.build()
+    tree = network.needs_tree
+    _check(bundle, network)
+    inputs = ["x"]
+    if network.schedule.body.num_layers and bundle.network.model not in ("mlp", "none"):
+        inputs += ["edge_index", "kappa"] if tree else ["edge_index"]
+    inputs += ["node_type"] if len(bundle.types) > 1 else []
+    inputs += ["edge_type"] if network.schedule.body.relations else []
+    inputs += ["edge_attr"] if network.reads_edges else []
+    about = {
+        "inputs": inputs,
+        "features": bundle.given_features if isinstance(bundle.given_features, int) else None,
+        "types": list(bundle.types),
+        "answers": bundle.objective.level,
+        "objective": bundle.objective.name,
+        "labels": {name: list(labels) for name, labels in bundle.labels.items()},
+        "tree": {name: value for name, value in vars(TreeSettings.of(bundle)).items()} if tree else None,
+    }
+    return Program(_Module(bundle, network, tuple(inputs)), tuple(inputs), about, bundle)
+
+
+class _Module(nn.Module):
+    """Scaling, the network, and the mean of what its members predict.
+
+    Its inputs are those of `Program.inputs`, by place: torch.export asks for a signature, which is made for them.
+    """
+
+    def __init__(self, bundle: Bundle, network: Network, inputs: tuple[str, ...]) -> None:
+        super().__init__()
+        self.network, self.inputs, self.objective = network, inputs, bundle.objective
+        self.scaling = _Scaling(bundle.scaling)
+
+    def forward(self, *given: Tensor) -> Tensor:
+        """Shapes: see `SHAPES` → :math:`(n, C)` per node, :math:`(1, C)` per graph"""
+        named = dict(zip(self.inputs, given, strict=True))
+        x = self.scaling(named.pop("x"), named.get("node_type"))
+        answers = self.network(x, **named)
+        return self.objective.predict(answers).mean(1)
+
+
+class _Scaling(nn.Module):
+    """What `Scaling` does to features, by operations that torch.export knows."""
+
+    mean: Tensor | None
+    std: Tensor | None
+
+    def __init__(self, scaling: Scaling) -> None:
+        super().__init__()
+        self.squares = scaling.squares
+        self.columns = sorted(set(scaling.logarithm))
+        self.register_buffer("mean", scaling.mean)
+        self.register_buffer("std", scaling.std)
+
+    def forward(self, x: Tensor, node_type: Tensor | None) -> Tensor:
+        if self.columns:
+            parts = [part.log() if i in self.columns else part for i, part in enumerate(x.split(1, 1))]
+            x = torch.cat(parts, 1)
+        if self.mean is not None and self.std is not None:
+            mean, std = self.mean, self.std
+            if mean.dim() == 2:
+                kinds = x.new_zeros(x.shape[0], dtype=torch.int64) if node_type is None else node_type
+                mean, std = mean.index_select(0, kinds), std.index_select(0, kinds)
+            x = (x - mean) / std
+        return torch.cat([x, (x.square() - 1) / 2**0.5], 1) if self.squares else x
+
+
+def _check(bundle: Bundle, network: Network) -> None:
+    """Raises `InputError` for what cannot be computed from plain tensors."""
+    scaling = bundle.scaling
+    if scaling.geometry or scaling.encodings:
+        what = "geometry of scenes" if scaling.geometry else "positional encodings"
+        raise InputError(
+            f"Expected a model whose features are prepared one by one; got one with {what}, which depend on the whole "
+            f"graph. Train it without, or serve it by neuraltrees serve."
+        )
+    if network.head.reads_labels or network.head.reads_edges or network.head.reads_bags:
+        raise InputError(
+            f"Expected a head that answers per node or per graph from states; got {type(network.head).__name__}, which "
+            f"reads more. Train with another head, or serve it by neuraltrees serve."
+        )
+    if network.needs_tree and not isinstance(network.schedule, TreeRounds):
+        raise InputError(
+            f"Expected rounds on the H-tree; got the schedule {type(network.schedule).__name__}, which no plain tensors "
+            f"describe. Train with the default schedule, or serve it by neuraltrees serve."
+        )
+    if network.needs_tree and isinstance(bundle.edge_features, Categories):
+        raise InputError(
+            "Expected features of edges as numbers for a network on H-trees; got categories, which do not add up. "
+            "Train without edge_features, or serve it by neuraltrees serve."
+        )
+    if isinstance(bundle.given_features, Mapping):
+        raise InputError(
+            "Expected as many features for every node type; got other numbers. Serve it by neuraltrees serve."
+        )
+
+
+def _carried(tree: Any, graph: Data) -> Tensor:
+    """The features of every tree edge: the sum of those of the graph edges that it stands for."""
+    carried = tree_edges(tree, graph.edge_index)
+    attr = edge_attr_of(graph)
+    assert attr is not None
+    rows = attr.new_zeros(carried.num_edge_rows, attr.shape[1])
+    rows = rows.index_add(0, carried.rows.row, attr.index_select(0, carried.rows.col))
+    return rows.index_select(0, carried.edge)
