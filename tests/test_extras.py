@@ -50,7 +50,7 @@ def test_a_module_that_is_there_and_broken_is_not_called_missing(
 
 def test_every_extra_that_is_named_exists() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(extras) == {"experiments", "molecules", "plots", "report", "tensorboard", "all"}
+    assert set(extras) == {"docs", "experiments", "molecules", "plots", "report", "tensorboard", "all"}
     assert any(each.startswith("matplotlib") for each in extras["plots"])
     base = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     assert not any(each.lower().startswith(("matplotlib", "jinja2", "optuna", "tensorboard")) for each in base)

@@ -12,8 +12,9 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
-from neuraltrees.cli import bench, decompose, demo, htree, infer, predict, reproduce, train, tune
-from neuraltrees.cli.terminal import errors, warnings_in_one_line
+from neuraltrees.cli import bench, decompose, demo, doctor, htree, infer, predict, reproduce, train, tune
+from neuraltrees.cli.terminal import Volume, errors, warnings_in_one_line
+from neuraltrees.cli.volume import with_volume
 from neuraltrees.cli.wording import error_in_words, usage_in_words
 from neuraltrees.errors import NeuralTreesError
 
@@ -24,7 +25,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="Learning on graphs through their H-trees: train, tune and apply networks, build H-trees, exact inference.",
-    epilog="Help and an example for each command: neuraltrees COMMAND --help. To start: neuraltrees demo",
+    epilog="Help and examples of a command: neuraltrees COMMAND --help. To start: neuraltrees demo. Completion in your "
+    "shell: neuraltrees --install-completion. What is installed and what is missing: neuraltrees doctor",
 )
 
 
@@ -44,9 +46,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "htree": htree.htree_of_file,
     "infer": infer.infer,
     "bench": bench.bench,
+    "doctor": doctor.doctor,
 }
 for _name, _command in COMMANDS.items():
-    app.command(_name, help=_in_paragraphs(_command.__doc__))(_command)
+    app.command(_name, help=_in_paragraphs(_command.__doc__))(with_volume(_command))
 
 
 @app.callback(invoke_without_command=True)
@@ -73,7 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
         with warnings_in_one_line():
             code = app(given, standalone_mode=False)
     except typer.TyperException as error:
-        code = _fail(usage_in_words(error, given))
+        code = _fail(usage_in_words(error, given, COMMANDS))
     except NeuralTreesError as error:
         name = next((each for each in given if not each.startswith("-")), "")
         code = _fail(error_in_words(error, name, COMMANDS.get(name)))
@@ -97,6 +100,8 @@ def _leave(code: int) -> None:
 
 
 def _fail(message: str) -> int:
+    if Volume.verbose:
+        errors.print_exception()
     line = " ".join(message.split())
     errors.print(f"[bold red]Error:[/] {escape(line)}", soft_wrap=True, highlight=False)
     return 2

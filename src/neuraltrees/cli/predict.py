@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neuraltrees.cli.molecules import predict_smiles, reads_smiles
+from neuraltrees.cli.molecules import given_smiles, predict_smiles, reads_smiles
 from neuraltrees.cli.options import AsJson, Device
 from neuraltrees.cli.terminal import print_table, say, working
 from neuraltrees.errors import InputError
@@ -24,13 +24,19 @@ Named = list[tuple[str, "Prediction"]]
 
 def predict(
     bundle: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="The model.safetensors written by `neuraltrees train`.")
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="The model.safetensors written by `neuraltrees train`, or one that comes with the package: scenes or "
+            "solubility.",
+        ),
     ],
     input: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="GRAPHS",
-            help="JSON file of graphs, in the format described above, a graph file with --nodes, or a list of SMILES.",
+            help="JSON file of graphs, in the format described above, a graph file with --nodes, a list of SMILES, or "
+            "a SMILES itself.",
         ),
     ],
     out: Annotated[
@@ -75,6 +81,10 @@ def predict(
     With a model trained on molecules, GRAPHS may be a list of SMILES: .smi or .txt with a SMILES and a name per line,
     or .csv with a column SMILES. Those that do not parse are reported by their line, and the rest is predicted.
 
+    Example: neuraltrees predict solubility "CC(=O)Oc1ccccc1C(=O)O"
+
+    Example: neuraltrees predict scenes scene.json --known confirmed.json
+
     Example: neuraltrees predict neuraltrees-runs/synthetic-neural-tree-sage/model.safetensors scene.json
     """
     with working("loading"):
@@ -84,20 +94,21 @@ def predict(
 
         predictor = Predictor.load(bundle, device, allow or ())
         trained = predictor.bundle
-        of_smiles = reads_smiles(predictor, input, nodes is not None)
+        source = Path(input)
+        of_smiles = reads_smiles(predictor, source, nodes is not None)
     if of_smiles:
         if known is not None:
             raise InputError("Expected no --known with SMILES, whose atoms have no labels; got one. Leave it out.")
-        predict_smiles(predictor, input, smiles, out, top, json)
+        predict_smiles(predictor, given_smiles(input, smiles), out, top, json)
         return
     with working("loading"):
-        if is_graph_file(input):
+        if is_graph_file(source):
             from neuraltrees.datasets.tables import read_unlabelled
 
-            graphs, names = read_unlabelled(str(input), None if nodes is None else str(nodes), ignore)
+            graphs, names = read_unlabelled(input, None if nodes is None else str(nodes), ignore)
         else:
             graphs, names = read_graphs(
-                input, trained.types, trained.edge_features is not None, ragged=isinstance(trained.features, Mapping)
+                source, trained.types, trained.edge_features is not None, ragged=isinstance(trained.features, Mapping)
             )
         labels = None if known is None else read_known(known, graphs, names, trained.labels)
     with working("predicting"):
@@ -113,7 +124,7 @@ def predict(
     if json:
         print(content)
     else:
-        _show(answers, input, out)
+        _show(answers, source, out)
 
 
 def _as_json(predictions: list[dict[str, Any]], per_node: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import yaml
 
 from neuraltrees.cli.molecules import describe_molecules
 from neuraltrees.cli.options import AsJson, Threads, with_options
-from neuraltrees.cli.terminal import errors, interrupts, working
+from neuraltrees.cli.terminal import errors, interrupts, notes, working
 from neuraltrees.cli.training_result import as_json, result_of, show_result
 from neuraltrees.datasets import DataSpec
 from neuraltrees.errors import DivergedError, InputError, MissingExtraError
@@ -138,14 +138,14 @@ def _prepare(
         before = state["curves"].shape[1]
         trainer.restore(state)
         if config.cosine and before != config.epochs:
-            errors.print(
+            notes.print(
                 f"The learning rate goes on along the cosine of {config.epochs} epochs; so far it fell along that of "
                 f"{before}.",
                 highlight=False,
                 soft_wrap=True,
             )
     elif resume:
-        errors.print(f"No checkpoint in {files.folder}: starting from scratch.", highlight=False, soft_wrap=True)
+        notes.print(f"No checkpoint in {files.folder}: starting from scratch.", highlight=False, soft_wrap=True)
     write_whole(files.config, yaml.safe_dump(config.as_dict(), sort_keys=False).encode())
     return trainer, lambda: checkpoint.save(trainer.state())
 
@@ -159,7 +159,7 @@ def _train(trainer: Trainer, save: Callable[[], None], checkpoint_every: float, 
         from torch.utils.tensorboard import SummaryWriter
 
         writer = SummaryWriter(str(board / "tensorboard"))
-    with show_progress(trainer, errors) as show, interrupts() as interrupted:
+    with show_progress(trainer, notes) as show, interrupts() as interrupted:
         last = time.monotonic()
 
         def on_epoch(epoch: Epoch) -> None:
@@ -174,7 +174,7 @@ def _train(trainer: Trainer, save: Callable[[], None], checkpoint_every: float, 
                 last = time.monotonic()
             if interrupted():
                 save()
-                errors.print(f"Saved at epoch {epoch.number}; continue with --resume.", highlight=False)
+                notes.print(f"Saved at epoch {epoch.number}; continue with --resume.", highlight=False)
                 raise KeyboardInterrupt
 
         trainer.train(on_epoch)
@@ -211,7 +211,7 @@ def _keep_model(files: RunFolder, fitted: Fitted) -> None:
     try:
         from neuraltrees.plots.curves import draw_curves
     except MissingExtraError as error:
-        errors.print(f"No learning curves were drawn. {error}", highlight=False, soft_wrap=True, markup=False)
+        notes.print(f"No learning curves were drawn. {error}", highlight=False, soft_wrap=True, markup=False)
     else:
         draw_curves(fitted, files.curves)
 
