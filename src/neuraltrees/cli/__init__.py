@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     try:
         with warnings_in_one_line():
-            code = app(given, standalone_mode=False)
+            code = app(given, standalone_mode=False, prog_name="neuraltrees")
     except typer.TyperException as error:
         code = _fail(usage_in_words(error, given, COMMANDS))
     except NeuralTreesError as error:

@@ -37,8 +37,9 @@ SHIPPED = {
         ShippedModel(
             "scenes",
             "rooms and objects of a scene graph, by the sizes and places of their bounding boxes",
-            "neuraltrees train --dataset synthetic --scenes 1000 --train-share 0.7 --model none --head crf --squares "
-            "--dropout 0 --lr 0.1 --batches 1 --epochs 160",
+            "neuraltrees train --dataset synthetic --scenes 1500 --train-share 0.7 --model none --head crf "
+            "--crf-learning likelihood --squares --dropout 0 --lr 0.1 --weight-decay 0.0001 --cosine --batches 4 "
+            "--epochs 100 --evaluate-every 10",
         ),
         ShippedModel(
             "solubility",
