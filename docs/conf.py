@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -23,6 +24,16 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
 myst_heading_anchors = 3
 myst_url_schemes = ["http", "https"]
+_kernel = DOCS.parent / "build" / "ipython" / "profile_default"  # not that of whoever builds the site
+_kernel.mkdir(parents=True, exist_ok=True)
+_settings = """
+c = get_config()
+c.IPKernelApp.log_level = 40
+c.InlineBackend.figure_formats = {"svg"}
+c.InteractiveShellApp.exec_lines = ["import warnings; warnings.filterwarnings('ignore', 'IProgress not found')"]
+"""
+(_kernel / "ipython_kernel_config.py").write_text(_settings)
+os.environ["IPYTHONDIR"] = str(_kernel.parent)
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(DOCS.parent / "build" / "notebooks")
 nb_execution_timeout = 240
@@ -33,7 +44,7 @@ html_math_renderer = "text"  # of docs/_ext: no script is loaded
 # Reference
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True}
 autodoc_inherit_docstrings = False
 autoclass_content = "class"
 python_use_unqualified_type_names = True
@@ -50,6 +61,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "navbar_start": ["navbar-logo"],
     "navbar_end": ["theme-switcher"],

@@ -43,8 +43,8 @@ class Public(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         lines: list[str] = []
-        for dotted in stage_names(self.arguments[0]):
-            value = find(dotted)
+        found = {dotted: find(dotted) for dotted in stage_names(self.arguments[0])}
+        for dotted, value in sorted(found.items(), key=lambda each: inspect.isclass(each[1])):  # functions first
             if inspect.isclass(value):
                 kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
                 lines += [f".. {kind}:: {dotted}", ""]
