@@ -29,6 +29,7 @@ _kernel.mkdir(parents=True, exist_ok=True)
 _settings = """
 c = get_config()
 c.IPKernelApp.log_level = 40
+c.InteractiveShellApp.matplotlib = "inline"
 c.InlineBackend.figure_formats = {"svg"}
 c.InteractiveShellApp.exec_lines = ["import warnings; warnings.filterwarnings('ignore', 'IProgress not found')"]
 """
@@ -59,6 +60,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "neuraltrees"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_sidebars = {"index": [], "start": []}
 html_copy_source = False
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}

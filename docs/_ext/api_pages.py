@@ -6,6 +6,7 @@ A name that is added to the `__all__` of a package appears on its page without a
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import fields
 from html import escape
 from importlib import import_module
@@ -125,10 +126,41 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join(lines)
 
 
+SIGNS = {"sum": "Σ", "prod": "Π", "times": "×", "cdots": "⋯", "cdot": "·", "dots": "…", "in": "∈", "mid": "|"}
+SIGNS |= {
+    "theta": "θ",
+    "pi": "π",
+    "varphi": "φ",
+    "left": "",
+    "right": "",
+    "big": "",
+    "Big": "",
+    "overline": "",
+    "log": "log ",
+}
+
+
+def formula(text: str) -> str:
+    """A small formula as HTML: no script is loaded for what docstrings have, shapes and sums.
+
+    >>> formula(r"\\sum_{u ∈ N(v)} h_u / \\sqrt{d_v}")
+    'Σ<sub>u ∈ N(v)</sub> h<sub>u</sub> / √(d<sub>v</sub>)'
+    """
+    found = escape(text)
+    found = re.sub(r"\\(?:mathrm|mathcal|text|mathbf|operatorname)\{([^{}]*)\}", r"\1", found)
+    found = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1) / (\2)", found)
+    found = re.sub(r"\\[, ]", " ", found).replace(r"\_", "_")
+    found = re.sub(r"\\bar (\w)", "\\1\u0304", found)
+    for mark, tag in (("_", "sub"), ("^", "sup")):
+        found = re.sub(rf"{re.escape(mark)}\{{([^{{}}]*)\}}", rf"<{tag}>\1</{tag}>", found)
+        found = re.sub(rf"{re.escape(mark)}(\w)(?!\w)", rf"<{tag}>\1</{tag}>", found)
+    found = re.sub(r"\\sqrt\{([^{}]*)\}", r"√(\1)", found)
+    found = re.sub(r"\\+([A-Za-z]+)", lambda word: SIGNS.get(word[1], word[1]), found)  # a function by its name
+    return re.sub(r"\\([{}])", r"\1", found)
+
+
 def _visit_math(self: Any, node: nodes.Element) -> None:
-    """A formula as text: the shapes in docstrings need no more, and no script is loaded."""
-    text = node.astext().replace(r"\times", "×").replace(r"\_", "_")
-    self.body.append(f'<span class="formula">{escape(text)}</span>')
+    self.body.append(f'<span class="formula">{formula(node.astext())}</span>')
     raise nodes.SkipNode
 
 
