@@ -10,7 +10,7 @@ CPP_BUILD := build/sanitized
 CPP_FILES = $(or $(shell git ls-files 'cpp/*.[ch]pp' 'bindings/*.[ch]pp'),$(error Expected tracked C++ files, got none. \
 	Run this in a git checkout))
 
-.PHONY: help demo test test-cpp test-python lint format bench viewer clean
+.PHONY: help demo test test-cpp test-python lint format bench docs wheel viewer clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -25,7 +25,7 @@ test-cpp: .venv/requirements  ## run the core's own tests and a short fuzz run u
 	$(BIN)/cmake -S cpp -B $(CPP_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
 		-DNEURALTREES_TESTS=ON -DNEURALTREES_SANITIZE=ON > /dev/null
 	$(BIN)/cmake --build $(CPP_BUILD)
-	$(BIN)/ctest --test-dir $(CPP_BUILD) --output-on-failure
+	$(BIN)/ctest --test-dir $(CPP_BUILD) --parallel 2 --output-on-failure
 
 test-python: .venv/core
 	$(BIN)/python -m pytest -q -n auto
@@ -48,11 +48,18 @@ bench: .venv/core  ## measure the core, training and inference against their riv
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/inference.py
 
+docs: .venv/docs  ## build the documentation site into build/docs; needs no network
+	$(BIN)/python -m sphinx -W --keep-going -j auto -q -b html -d build/doctrees docs build/docs
+	@echo "Open build/docs/index.html."
+
+wheel: .venv/requirements  ## build the sdist and a manylinux wheel into dist, try it without a compiler; PYTHONS="…": more
+	$(BIN)/python release/wheels.py $(if $(PYTHONS),--core $(PYTHONS))
+
 viewer:  ## rebuild the page of `neuraltrees view` from viewer/; needs Node.js 20 and npm
 	cd viewer && npm ci --ignore-scripts --no-audit --no-fund && npm run check && npm run build
 
 clean:  ## remove what was built
-	rm -rf .venv build viewer/node_modules neuraltrees-demo neuraltrees-runs neuraltrees-tuning neuraltrees-results
+	rm -rf .venv build dist viewer/node_modules neuraltrees-demo neuraltrees-runs neuraltrees-tuning neuraltrees-results
 
 .venv/requirements: requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Expected Python 3.11 or newer; set PYTHON=/path/to/it")'
@@ -60,6 +67,10 @@ clean:  ## remove what was built
 	$(PYTHON) -m venv .venv
 	@echo "Installing the packages of requirements.txt: some minutes, most of them for torch; pip is silent meanwhile."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+.venv/docs: .venv/core docs/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
 	touch $@
 
 .venv/core: .venv/requirements pyproject.toml $(CORE)

@@ -51,7 +51,7 @@ def test_a_module_that_is_there_and_broken_is_not_called_missing(
 def test_every_extra_that_is_named_exists() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     named = {"experiments", "hydra", "molecules", "onnx", "plots", "report", "rerun", "serve", "tensorboard"}
-    assert set(extras) == {*named, "all"}
+    assert set(extras) == {*named, "all", "docs"}
     assert extras["all"] == [f"neuraltrees[{','.join(sorted(named))}]"]
     assert any(each.startswith("matplotlib") for each in extras["plots"])
     base = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 BYTES_PER_TREE_NODE = 104  # in the arrays of an H-tree
+
+
+def did_you_mean(given: object, names: Iterable[str]) -> str:
+    """The end of an error about a mistyped name: the name that is meant, if one is close.
+
+    >>> did_you_mean("min_fil", ["min_fill", "exact"])
+    ' Did you mean min_fill?'
+    >>> did_you_mean("x", ["min_fill", "exact"])
+    ''
+    """
+    if not isinstance(given, str):
+        return ""
+    by_lower = {name.lower(): name for name in names}
+    close = get_close_matches(given.lower(), by_lower, 1)
+    return f" Did you mean {by_lower[close[0]]}?" if close else ""
 
 
 class NeuralTreesError(Exception):

@@ -10,7 +10,7 @@ from math import isfinite
 from types import NoneType
 from typing import Any, Self, get_args, get_type_hints
 
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, did_you_mean
 
 _RULES: dict[str, tuple[str, Callable[[float, float], bool]]] = {
     "ge": ("at least", lambda value, limit: value >= limit),
@@ -36,7 +36,8 @@ class Spec:
                 continue
             rule = _broken_rule(value, hints[each.name], each.metadata["limits"])
             if rule is not None:
-                raise InputError(f"Expected {each.name} {rule}; got {value!r}.")
+                hint = close_choice(value, hints[each.name])
+                raise InputError(f"Expected {each.name} {rule}; got {value!r}.{hint}")
 
     def _is_free(self, name: str, value: Any) -> bool:
         """Whether a value is exempt from the rules of its type."""
@@ -67,6 +68,16 @@ def _broken_rule(value: Any, hint: Any, limits: dict[str, float]) -> str | None:
         if not holds(value, limit):
             return f"to be {words} {limit:g}"
     return None
+
+
+def close_choice(value: Any, hint: Any) -> str:
+    """The end of an error about a value that none of the choices of a type equals: the choice that is meant.
+
+    >>> from typing import Literal
+    >>> close_choice("saeg", Literal["gcn", "sage"])
+    ' Did you mean sage?'
+    """
+    return did_you_mean(value, [each for each in get_args(hint) if isinstance(each, str)])
 
 
 def rule_in_words(rule: str) -> str:

@@ -95,7 +95,7 @@ def test_a_preset_fits_the_size_of_the_table(table: Path) -> None:
 
 
 WRONG = {
-    "column": (("--smiles", "SMILE", "--target", "logS"), "Did you mean 'SMILES'?"),
+    "column": (("--smiles", "SMILE", "--target", "logS"), "Did you mean SMILES?"),
     "no smiles": (("--target", "logS"), "Expected --smiles COLUMN beside --target logS"),
     "no target": (
         ("--smiles", "SMILES"),

@@ -13,8 +13,9 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
-from neuraltrees.cli import bench, decompose, demo, htree, infer, predict, reproduce, serve, train, tune, view
-from neuraltrees.cli.terminal import errors, warnings_in_one_line
+from neuraltrees.cli import bench, decompose, demo, doctor, htree, infer, predict, reproduce, serve, train, tune, view
+from neuraltrees.cli.terminal import Volume, errors, warnings_in_one_line
+from neuraltrees.cli.volume import with_volume
 from neuraltrees.cli.wording import error_in_words, usage_in_words
 from neuraltrees.errors import LostProcessError, NeuralTreesError
 
@@ -26,7 +27,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="Learning on graphs through their H-trees: train, tune and apply networks, build H-trees, exact inference.",
-    epilog="Help and an example for each command: neuraltrees COMMAND --help. To start: neuraltrees demo",
+    epilog="Help and examples of a command: neuraltrees COMMAND --help. To start: neuraltrees demo. Completion in your "
+    "shell: neuraltrees --install-completion. What is installed and what is missing: neuraltrees doctor",
 )
 
 
@@ -48,9 +50,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "htree": htree.htree_of_file,
     "infer": infer.infer,
     "bench": bench.bench,
+    "doctor": doctor.doctor,
 }
 for _name, _command in COMMANDS.items():
-    app.command(_name, help=_in_paragraphs(_command.__doc__))(_command)
+    app.command(_name, help=_in_paragraphs(_command.__doc__))(with_volume(_command))
 
 
 @app.callback(invoke_without_command=True)
@@ -75,9 +78,9 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     try:
         with warnings_in_one_line():
-            code = app(given, standalone_mode=False)
+            code = app(given, standalone_mode=False, prog_name="neuraltrees")
     except typer.TyperException as error:
-        code = _fail(usage_in_words(error, given))
+        code = _fail(usage_in_words(error, given, COMMANDS))
     except NeuralTreesError as error:
         if not isinstance(error, LostProcessError):
             _wait_for_first()
@@ -109,6 +112,8 @@ def _wait_for_first() -> None:
 
 
 def _fail(message: str) -> int:
+    if Volume.verbose:
+        errors.print_exception()
     line = " ".join(message.split())
     errors.print(f"[bold red]Error:[/] {escape(line)}", soft_wrap=True, highlight=False)
     return 2

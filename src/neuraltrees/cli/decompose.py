@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from neuraltrees.cli.options import AsJson
-from neuraltrees.cli.terminal import Value, decomposing, errors, say, show, working
+from neuraltrees.cli.terminal import Value, decomposing, notes, say, show, working
 from neuraltrees.decomposition import BagKind, TreeDecomposition, decompose
 from neuraltrees.decomposition.decompose import DEFAULT_SECONDS, METHODS, Method, check_method
 from neuraltrees.errors import InputError
@@ -100,7 +100,7 @@ def read_named(file: Path) -> NamedGraph:
     with working(f"reading {file.name}"):
         named = read_graph(file)
     if named.ignored:
-        say(f"Not used of {file.name}: {', '.join(named.ignored)}.", errors)
+        say(f"Not used of {file.name}: {', '.join(named.ignored)}.", notes)
     return named
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json as to_json
 import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from neuraltrees.cli.terminal import errors, print_table, say, working
+from neuraltrees.cli.options import AsJson
+from neuraltrees.cli.terminal import notes, print_table, say, working
 from neuraltrees.extras import require
 from neuraltrees.files import make_folder
 
@@ -30,6 +32,7 @@ def demo(
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training scenes.")] = 30,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the scenes, the splits and the runs.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Number of processes; the result does not depend on it.")] = 2,
+    json: AsJson = False,
 ) -> None:
     """Train GNNs, neural trees and the exact head on generated scenes, and compare them with the optimum.
 
@@ -46,7 +49,7 @@ def demo(
         from neuraltrees.experiments.report import write_report
     make_folder(out)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
         task = progress.add_task("generating scenes and H-trees, training", total=8)
 
         def on_trained(trained: Trained, done: int, total: int) -> None:
@@ -58,8 +61,11 @@ def demo(
     with working("writing the report"):
         path = out / "report.html"
         write_report(replace(report, links=_links(out)), path)
-    _show(report)
     seconds = time.perf_counter() - start
+    if json:
+        print(to_json.dumps(_as_json(report) | {"report": str(path), "seconds": round(seconds, 3)}, indent=1))
+        return
+    _show(report)
     say(f"Report: {path} (all in {seconds:.0f} s)")
 
 
@@ -76,6 +82,16 @@ def _links(out: Path) -> dict[str, str]:
         if (docs / name).exists():
             links[text] = quote(Path(os.path.relpath(docs / name, out.resolve())).as_posix())
     return links
+
+
+def _as_json(report: DemoReport) -> dict[str, Any]:
+    networks = [{"network": each.network, "conv": each.conv, "accuracy": each.accuracy} for each in report.trained]
+    return {
+        "networks": networks,
+        "exact_head": report.exact.accuracy,
+        "optimum": report.optimum,
+        "features_only": report.features_only,
+    }
 
 
 def _show(report: DemoReport) -> None:

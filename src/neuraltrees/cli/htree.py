@@ -38,7 +38,9 @@ def htree_of_file(
     file: GraphFile,
     k: Annotated[
         int | None,
-        typer.Option("--k", "-k", help="Keep a subgraph of treewidth at most K first.", show_default=False),
+        typer.Option(
+            "--k", "-k", "--max-treewidth", help="Keep a subgraph of treewidth at most K first.", show_default=False
+        ),
     ] = None,
     sampler: Annotated[
         str, typer.Option(help="How --k chooses edges: elimination, or as in the paper.")

@@ -15,7 +15,7 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from neuraltrees.cli.options import AsJson
-from neuraltrees.cli.terminal import Value, errors, key_of, output, print_table, say, show, working
+from neuraltrees.cli.terminal import Value, key_of, notes, output, print_table, say, show, working
 from neuraltrees.errors import InputError
 from neuraltrees.files import check_folder, read_whole, write_whole
 
@@ -237,6 +237,6 @@ def _show_answer(found: Any, task: InferenceTask, named: BayesianNetwork | None,
 def _passing(what: str, entries: int) -> Iterator[ProgressCallback]:
     """A progress bar over the entries of the tables, removed at the end."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
         task = progress.add_task(what, total=entries)
         yield lambda done: progress.advance(task, done)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json as json_format
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuraltrees.cli.terminal import errors, print_table, say, working
+from neuraltrees.cli.terminal import notes, print_table, say, working
 from neuraltrees.errors import InputError
 from neuraltrees.files import write_whole
 from neuraltrees.graph_files import is_graph_file
@@ -37,7 +38,7 @@ def describe_molecules(spec: DataSpec, problem: Problem) -> None:
     why = "as --task says" if spec.task != "auto" else "as the cells suggest"
     advice = "" if spec.task != "auto" else f" {what[1]}"
     how = f"by the column {spec.split_column}" if spec.split_column else f"by a {spec.split} split"
-    errors.print(
+    notes.print(
         f"Learning {spec.target} as {what[0]}, {why}, measured by {objective.metric.name}.{advice}\n"
         f"{len(problem.task.graphs):,} molecules {how}: {counts[0]:,} to train, {counts[1]:,} to validate, "
         f"{counts[2]:,} to test.",
@@ -53,7 +54,9 @@ def reads_smiles(predictor: Predictor, source: Path, has_nodes: bool) -> bool:
 
     vocabulary = getattr(predictor.bundle.features, "vocabulary", None)
     if vocabulary == ATOMS.vocabulary:
-        return not has_nodes and (is_graph_file(source) or ending_of(source) in SMILES_ENDINGS)
+        if has_nodes:
+            return False
+        return is_graph_file(source) or ending_of(source) in SMILES_ENDINGS or _is_itself(source)
     if ending_of(source) in SMILES_ENDINGS:
         own = "its own numbers" if vocabulary is None else f"the features {vocabulary}"
         raise InputError(
@@ -63,17 +66,39 @@ def reads_smiles(predictor: Predictor, source: Path, has_nodes: bool) -> bool:
     return False
 
 
-def predict_smiles(
-    predictor: Predictor, source: Path, column: str | None, out: Path | None, top: int, as_json: bool
-) -> None:
-    """Predicts for every SMILES of a file; those that do not parse are reported by their line and left out."""
+def _is_itself(source: Path) -> bool:
+    """Whether what was given is a SMILES rather than the path of a file."""
+    return not _exists(source) and ending_of(source) not in (".json", ".graphml")
+
+
+def _exists(source: Path) -> bool:
+    return os.path.exists(source)  # noqa: PTH110  a long SMILES is no name of a file, which Path.exists raises
+
+
+def given_smiles(source: str, column: str | None) -> SmilesList:
+    """The SMILES of a file, or the one that was given itself."""
+    from neuraltrees.datasets.smiles_table import SmilesList, read_smiles
+
+    path = Path(source)
+    if is_graph_file(path) or ending_of(path) in SMILES_ENDINGS:
+        return read_smiles(path, column)
+    return SmilesList(source, [source], [1], [""])
+
+
+def predict_smiles(predictor: Predictor, given: SmilesList, out: Path | None, top: int, as_json: bool) -> None:
+    """Predicts for every SMILES; those that do not parse are reported by their line and left out."""
     from neuraltrees.datasets.smiles import MoleculesFromSmiles
-    from neuraltrees.datasets.smiles_table import read_smiles, report_skipped
+    from neuraltrees.datasets.smiles_table import report_skipped
 
     with working("reading molecules"):
-        given = read_smiles(source, column)
         molecules = MoleculesFromSmiles(given.smiles)
-    report_skipped(molecules.skipped, str(source), given.lines)
+    source = Path(given.source)
+    if len(given.smiles) == 1 and not len(molecules) and not _exists(source):
+        raise InputError(
+            f"Expected a file or a SMILES; got {given.source!r}: there is no such file, and as a SMILES it does not "
+            f"parse: {molecules.skipped[0].why}."
+        )
+    report_skipped(molecules.skipped, given.source, given.lines)
     if not len(molecules):
         raise InputError(
             f"{source}: expected SMILES; none of {len(given.smiles):,} parses. Check the file, or name its column: "
@@ -94,7 +119,7 @@ def predict_smiles(
         return
     rows = [_shown(each) | prediction.row() for each, prediction in zip(about, found, strict=True)]
     header = [name for name in rows[0] if name not in ("type", "then" if top == 1 else "type")]
-    print_table(source.name, header, [[row[name] for name in header] for row in rows])
+    print_table(source.name if _exists(source) else "", header, [[row[name] for name in header] for row in rows])
     if out is not None:
         say(f"Written to {out}")
 

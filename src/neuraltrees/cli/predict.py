@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neuraltrees.cli.molecules import predict_smiles, reads_smiles
+from neuraltrees.cli.molecules import given_smiles, predict_smiles, reads_smiles
 from neuraltrees.cli.options import AsJson, Device
 from neuraltrees.cli.scenes import predict_scene
 from neuraltrees.cli.terminal import print_table, say, working
@@ -25,14 +25,19 @@ Named = list[tuple[str, "Prediction"]]
 
 def predict(
     bundle: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="The model.safetensors written by `neuraltrees train`.")
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="The model.safetensors written by `neuraltrees train`, or one that comes with the package: scenes or "
+            "solubility.",
+        ),
     ],
     input: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="GRAPHS",
-            help="JSON file of graphs, in the format described above, a graph file with --nodes, a list of SMILES, or "
-            "a scene.",
+            help="JSON file of graphs, in the format described above, a graph file with --nodes, a list of SMILES, "
+            "a SMILES itself, or a scene.",
         ),
     ],
     out: Annotated[
@@ -83,37 +88,42 @@ def predict(
     With a model trained on scenes, GRAPHS is a scene: a Spark-DSG file, or what else `neuraltrees train` reads. --out
     is then a copy of the Spark-DSG file with name, semantic_label and semantic_class_probabilities of its nodes set.
 
+    Example: neuraltrees predict solubility "CC(=O)Oc1ccccc1C(=O)O"
+
+    Example: neuraltrees predict scenes scene.json --known confirmed.json
+
     Example: neuraltrees predict neuraltrees-runs/synthetic-neural-tree-sage/model.safetensors scene.json
     """
     with working("loading"):
         from neuraltrees.data.json_graphs import read_graphs
         from neuraltrees.data.known_labels import read_known
         from neuraltrees.serving import Predictor
+        from neuraltrees.serving.shipped import find_model
         from neuraltrees.training.bundle import Bundle
 
-        model = Bundle.load(bundle, allow or ())
+        model, source = Bundle.load(find_model(bundle), allow or ()), Path(input)
     if model.inputs is not None:
         if (nodes, ignore, smiles) != (None, None, None):
             raise InputError("Expected no --nodes, --ignore and --smiles with a scene; got one. Leave them out.")
-        predict_scene(model, input, out, known, top, device, json)
+        predict_scene(model, source, out, known, top, device, json)
         return
     with working("loading"):
         predictor = Predictor(model, device)
         trained = predictor.bundle
-        of_smiles = reads_smiles(predictor, input, nodes is not None)
+        of_smiles = reads_smiles(predictor, source, nodes is not None)
     if of_smiles:
         if known is not None:
             raise InputError("Expected no --known with SMILES, whose atoms have no labels; got one. Leave it out.")
-        predict_smiles(predictor, input, smiles, out, top, json)
+        predict_smiles(predictor, given_smiles(input, smiles), out, top, json)
         return
     with working("loading"):
-        if is_graph_file(input):
+        if is_graph_file(source):
             from neuraltrees.datasets.tables import read_unlabelled
 
-            graphs, names = read_unlabelled(str(input), None if nodes is None else str(nodes), ignore)
+            graphs, names = read_unlabelled(input, None if nodes is None else str(nodes), ignore)
         else:
             graphs, names = read_graphs(
-                input, trained.types, trained.edge_features is not None, ragged=isinstance(trained.features, Mapping)
+                source, trained.types, trained.edge_features is not None, ragged=isinstance(trained.features, Mapping)
             )
         labels = None if known is None else read_known(known, graphs, names, trained.labels)
     with working("predicting"):
@@ -129,7 +139,7 @@ def predict(
     if json:
         print(content)
     else:
-        _show(answers, input, out)
+        _show(answers, source, out)
 
 
 def _as_json(predictions: list[dict[str, Any]], per_node: bool) -> dict[str, Any]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json as to_json
 import re
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from neuraltrees.cli.options import DataRoot, Device, Threads
-from neuraltrees.cli.terminal import errors, output, print_table, say, working
-from neuraltrees.errors import InputError
+from neuraltrees.cli.options import AsJson, DataRoot, Device, Threads
+from neuraltrees.cli.terminal import notes, output, print_table, say, working
+from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.files import make_folder
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Run the experiment behind a table or a figure of the paper.
 
@@ -94,7 +96,7 @@ def reproduce(
         _write_summary(summary)
         return
     if list_all or name is None:
-        _list(EXPERIMENTS.values())
+        _list(EXPERIMENTS.values(), json)
         return
     chosen = _chosen(name, EXPERIMENTS)
     whole = [each.name for each in chosen if not each.divides]
@@ -106,8 +108,9 @@ def reproduce(
     scale = Scale(quick, runs, epochs, device, None if data_root is None else str(data_root), workers, only, compiled)
     folder = out / "quick" if quick else out
     make_folder(folder)
-    for experiment in chosen:
-        _run(experiment, scale, folder)
+    found = [_run(experiment, scale, folder, json) for experiment in chosen]
+    if json:
+        print(to_json.dumps(found, indent=1))
 
 
 def _chosen(name: str, experiments: dict[str, Experiment]) -> Sequence[Experiment]:
@@ -118,39 +121,62 @@ def _chosen(name: str, experiments: dict[str, Experiment]) -> Sequence[Experimen
     if group:
         return group
     if name != "all":
-        raise InputError(f"Expected an experiment out of {', '.join(experiments)} or all; got {name!r}.")
+        hint = did_you_mean(name, experiments)
+        raise InputError(f"Expected an experiment out of {', '.join(experiments)} or all; got {name!r}.{hint}")
     large = [each.name for each in experiments.values() if each.large]
     line = f"Skipped, because they take very long: {', '.join(large)}. Run them by name."
-    errors.print(line, highlight=False, soft_wrap=True)
+    notes.print(line, highlight=False, soft_wrap=True)
     return [each for each in experiments.values() if not each.large]
 
 
-def _list(experiments: Iterable[Experiment]) -> None:
+def _list(experiments: Iterable[Experiment], json: bool) -> None:
+    if json:
+        print(
+            to_json.dumps(
+                [{"name": each.name, "what": each.what, "large": each.large} for each in experiments], indent=1
+            )
+        )
+        return
     rows = [(each.name, f"{each.what}{' (very large: not part of all)' if each.large else ''}") for each in experiments]
     print_table("", ("experiment", "what it shows"), rows)
 
 
-def _run(experiment: Experiment, scale: Scale, folder: Path) -> None:
+def _run(experiment: Experiment, scale: Scale, folder: Path, json: bool) -> dict[str, Any]:
+    """Measures, writes the files and prints what they say, unless it is to be printed as JSON; returns it."""
     from neuraltrees.experiments.page import Heading, write_page
     from neuraltrees.plots.style import stamped
 
     def log(line: str) -> None:
-        errors.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+        notes.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
 
     start = time.perf_counter()
-    output.print(f"{experiment.name}: {experiment.what}", style="bold", highlight=False)
+    console = notes if json else output
+    console.print(f"{experiment.name}: {experiment.what}", style="bold", highlight=False)
     results = experiment.measure(scale, folder / f"{experiment.name}.json", log)
     smoke_test = scale.quick and experiment.shrinks
     with stamped(STAMP if smoke_test else ""):
         blocks = experiment.show(results, folder)
     about = f"{experiment.what}. {SMOKE_TEST if smoke_test else ''}".strip()
     write_page(folder / f"{experiment.name}.md", [Heading(experiment.name, 1), about, *blocks])
+    seconds = time.perf_counter() - start
+    if json:
+        return _as_json(experiment, blocks, folder, seconds)
     if smoke_test:
         say(SMOKE_TEST)
     _show(blocks)
-    seconds = time.perf_counter() - start
     files = f"{experiment.name}.json, its page .md and its figures .svg and .png"
     say(f"In {folder}: {files} ({seconds:.0f} s)")
+    return {}
+
+
+def _as_json(experiment: Experiment, blocks: Iterable[Block], folder: Path, seconds: float) -> dict[str, Any]:
+    from neuraltrees.experiments.page import Table
+
+    tables = [
+        {"header": list(each.header), "rows": list(map(list, each.rows))} for each in blocks if isinstance(each, Table)
+    ]
+    path = folder / f"{experiment.name}.json"
+    return {"name": experiment.name, "tables": tables, "results": str(path), "seconds": round(seconds, 3)}
 
 
 def _show(blocks: Iterable[Block]) -> None:

@@ -19,9 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 from neuraltrees.decomposition.decompose import ProgressCallback
-from neuraltrees.errors import NeuralTreesWarning
+from neuraltrees.errors import InputError, NeuralTreesWarning
 
 output = Console()
+notes = Console(stderr=True)  # progress, and what is good to know; silent with --quiet
 errors = Console(stderr=True)
 
 QUIET = 30.0  # seconds of silence after which a log gets a line
@@ -30,11 +31,33 @@ PIPED = 200  # width in columns of tables written to a file or a pipe
 Value = str | int | float | bool | list[int] | None
 
 
+class Volume:
+    """How much the commands say beside their results: `verbose` adds times of each part and tracebacks of errors."""
+
+    verbose = False
+
+    @classmethod
+    def set(cls, quiet: bool, verbose: bool) -> None:
+        """Sets it for this process; `InputError` if it is to be both."""
+        if quiet and verbose:
+            raise InputError("Expected one of --quiet and --verbose; got both.")
+        cls.verbose, notes.quiet = verbose, quiet
+
+
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """A spinner with the elapsed time, removed at the end; in a log a line, if it takes long."""
-    if not errors.is_terminal:
-        told = threading.Timer(QUIET, lambda: errors.print(f"{what} …", highlight=False, markup=False))
+    start = time.perf_counter()
+    with _waiting(what):
+        yield
+    if Volume.verbose:
+        say(f"{what}: {time.perf_counter() - start:.2f} s", notes)
+
+
+@contextmanager
+def _waiting(what: str) -> Iterator[None]:
+    if not notes.is_terminal:
+        told = threading.Timer(QUIET, lambda: notes.print(f"{what} …", highlight=False, markup=False))
         told.daemon = True
         told.start()
         try:
@@ -43,7 +66,7 @@ def working(what: str) -> Iterator[None]:
             told.cancel()
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True) as progress:
+    with Progress(*columns, console=notes, transient=True) as progress:
         progress.add_task(what, total=None)
         yield
 
@@ -90,7 +113,7 @@ def decomposing(what: str, seconds: float | None) -> Iterator[ProgressCallback]:
     """The bounds that a decomposition reports, with a bar over its time limit or, without one, a spinner."""
     first = SpinnerColumn() if seconds is None else BarColumn()
     columns = (TextColumn("{task.description}"), first, TimeElapsedColumn(), TextColumn("{task.fields[bounds]}"))
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
         task = progress.add_task(what, total=seconds, bounds="")
         start = time.perf_counter()
 

@@ -16,7 +16,7 @@ import yaml
 from neuraltrees.cli.molecules import describe_molecules
 from neuraltrees.cli.options import AsJson, Threads, with_options
 from neuraltrees.cli.scenes import describe_scenes
-from neuraltrees.cli.terminal import errors, interrupts, silent, working
+from neuraltrees.cli.terminal import errors, interrupts, notes, silent, working
 from neuraltrees.cli.training_result import as_json, result_of, show_result
 from neuraltrees.datasets import DataSpec
 from neuraltrees.errors import DivergedError, InputError, LostProcessError, MissingExtraError
@@ -186,14 +186,14 @@ def _prepare(
         before = state["curves"].shape[1]
         trainer.restore(state)
         if config.cosine and before != config.epochs:
-            errors.print(
+            notes.print(
                 f"The learning rate goes on along the cosine of {config.epochs} epochs; so far it fell along that of "
                 f"{before}.",
                 highlight=False,
                 soft_wrap=True,
             )
     elif resume:
-        errors.print(f"No checkpoint in {files.folder}: starting from scratch.", highlight=False, soft_wrap=True)
+        notes.print(f"No checkpoint in {files.folder}: starting from scratch.", highlight=False, soft_wrap=True)
     processes.group.barrier()  # all have read what process 0 replaces
     if not processes.main:
         return trainer, lambda: None
@@ -210,7 +210,7 @@ def _train(trainer: Trainer, save: Callable[[], None], checkpoint_every: float, 
         from torch.utils.tensorboard import SummaryWriter
 
         writer = SummaryWriter(str(board / "tensorboard"))
-    with show_progress(trainer, errors) as show, interrupts() as interrupted:
+    with show_progress(trainer, notes) as show, interrupts() as interrupted:
         last = time.monotonic()
 
         def on_epoch(epoch: Epoch) -> None:
@@ -225,7 +225,7 @@ def _train(trainer: Trainer, save: Callable[[], None], checkpoint_every: float, 
                 last = time.monotonic()
             if trainer.executor.agreed(interrupted()):
                 save()
-                errors.print(f"Saved at epoch {epoch.number}; continue with --resume.", highlight=False)
+                notes.print(f"Saved at epoch {epoch.number}; continue with --resume.", highlight=False)
                 raise KeyboardInterrupt
 
         trainer.train(on_epoch)
@@ -262,7 +262,7 @@ def _keep_model(files: RunFolder, fitted: Fitted) -> None:
     try:
         from neuraltrees.plots.curves import draw_curves
     except MissingExtraError as error:
-        errors.print(f"No learning curves were drawn. {error}", highlight=False, soft_wrap=True, markup=False)
+        notes.print(f"No learning curves were drawn. {error}", highlight=False, soft_wrap=True, markup=False)
     else:
         draw_curves(fitted, files.curves)
 

@@ -48,7 +48,7 @@ def _finite(value: Any) -> Any:
             return value if math.isfinite(value) else None
         case dict():
             return {key: _finite(each) for key, each in value.items()}
-        case list():
+        case list() | tuple():
             return [_finite(each) for each in value]
     return value
 

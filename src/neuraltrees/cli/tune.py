@@ -7,6 +7,7 @@ import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +15,9 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from neuraltrees.cli.options import DataRoot
-from neuraltrees.cli.terminal import QUIET, errors, output, print_table, working
+from neuraltrees.cli.options import AsJson, DataRoot
+from neuraltrees.cli.terminal import QUIET, notes, output, print_table, working
+from neuraltrees.cli.training_result import as_json
 from neuraltrees.errors import InputError, MissingExtraError
 from neuraltrees.files import locked_folder, write_whole
 
@@ -78,6 +80,7 @@ def tune_command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the tuning in that folder: run the missing trials.")
     ] = False,
+    json: AsJson = False,
 ) -> None:
     """Find the hyper-parameters with the best mean validation metric, as in the paper.
 
@@ -100,7 +103,11 @@ def tune_command(
     settings, grid = _settings(out, config, overrides, given, resume)
     with locked_folder(out):
         _check_folder(out, resume)  # another process may have been quicker
-        _tune(settings, grid, out, workers)
+        tuned, metric, figure = _tune(settings, grid, out, workers)
+    if json:
+        print(as_json(_plain(tuned, metric, out)))
+    else:
+        _show(tuned, metric, settings, out, figure)
 
 
 def _check_folder(out: Path, resume: bool) -> None:
@@ -119,7 +126,8 @@ def _check_folder(out: Path, resume: bool) -> None:
         )
 
 
-def _tune(settings: TrainConfig, grid: Grid, out: Path, workers: int) -> None:
+def _tune(settings: TrainConfig, grid: Grid, out: Path, workers: int) -> tuple[Tuned, Metric, str]:
+    """The trials, the metric they are compared by, and where they are drawn."""
     with working("loading"):
         from neuraltrees.training.problem import load_problem
         from neuraltrees.tuning.grid import PAPER_STAGES
@@ -143,7 +151,14 @@ def _tune(settings: TrainConfig, grid: Grid, out: Path, workers: int) -> None:
             on_trial=on_trial,
         )
     _write_config(settings.replace(**tuned.best.point), out / "best.yaml")
-    _show(tuned, metric, settings, out, _draw(tuned, out / "tuning.svg"))
+    return tuned, metric, _draw(tuned, out / "tuning.svg")
+
+
+def _plain(tuned: Tuned, metric: Metric, out: Path) -> dict[str, Any]:
+    """The result as plain values: the best trial first."""
+    ranked = [asdict(trial) for trial in tuned.ranked()]
+    best = dict(tuned.best.point)
+    return {"metric": metric.name, "best": best, "trials": ranked, "folder": str(out), "config": str(out / "best.yaml")}
 
 
 def _numbers(name: str, given: Sequence[str], kind: type[int] | type[float]) -> list[float]:
@@ -190,7 +205,7 @@ def _progress(total: int, metric: Metric) -> Iterator[OnTrial]:
         TimeElapsedColumn(),
         TextColumn("{task.fields[best]}"),
     )
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
         bar = progress.add_task("", total=total, stage=1, best="")
         best: Trial | None = None
         done, last = 0, time.monotonic()
@@ -203,10 +218,10 @@ def _progress(total: int, metric: Metric) -> Iterator[OnTrial]:
                 best = trial
             shown = "" if best is None else f"best {metric.show(best.val_mean)}: {best.point}"
             progress.update(bar, advance=1, stage=trial.stage, best=shown)
-            if not errors.is_terminal and time.monotonic() - last >= QUIET:
+            if not notes.is_terminal and time.monotonic() - last >= QUIET:
                 last = time.monotonic()
                 line = f"stage {trial.stage}  trial {done}/{total}  {shown}"
-                errors.print(line, highlight=False, markup=False, soft_wrap=True)
+                notes.print(line, highlight=False, markup=False, soft_wrap=True)
 
         yield on_trial
 

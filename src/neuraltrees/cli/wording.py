@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import get_args, get_type_hints
 import typer
 from typer.models import ArgumentInfo, OptionInfo
 
-from neuraltrees.errors import NeuralTreesError, TreeTooLargeError
+from neuraltrees.errors import NeuralTreesError, TreeTooLargeError, did_you_mean
 from neuraltrees.options import rule_in_words
 
 # What bounds the treewidth, per command.
@@ -56,8 +56,18 @@ def _flags(command: Callable[..., None]) -> Mapping[str, str]:
     return found
 
 
-def usage_in_words(error: typer.TyperException, arguments: Sequence[str] = ()) -> str:
+def usage_in_words(error: typer.TyperException, arguments: Sequence[str] = (), commands: Iterable[str] = ()) -> str:
     """The message of an error of the parser: what was expected of which option, and what was given."""
+    option = getattr(error, "option_name", None)
+    if option is not None and getattr(error, "possibilities", None) is not None:
+        context = getattr(error, "ctx", None)
+        options = [] if context is None else [flag for each in context.command.params for flag in each.opts]
+        where = "" if context is None else f" of {context.command_path}"
+        return f"Expected an option{where}; got {option!r}.{did_you_mean(option, options)} See --help."
+    unknown = re.match(r"No such command '([^']*)'", str(getattr(error, "message", "")))
+    if unknown:
+        listed = list(commands)
+        return f"Expected a command out of {', '.join(listed)}; got {unknown[1]!r}.{did_you_mean(unknown[1], listed)}"
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     param, rule = getattr(error, "param", None), str(getattr(error, "message", ""))
     if param is None or not rule.startswith(("Input should be", "Value error")):
@@ -66,7 +76,8 @@ def usage_in_words(error: typer.TyperException, arguments: Sequence[str] = ()) -
     name = flags[0] if flags[0].startswith("-") else str(param.name).upper()
     choice = re.fullmatch(r"Value error, (?P<given>'.*') is not one of (?P<allowed>.*)\.", rule)
     if choice:
-        return f"Expected {name} out of {choice['allowed'].replace(chr(39), '')}; got {choice['given']}."
+        hint = did_you_mean(choice["given"].strip("'"), re.findall(r"'([^']*)'", choice["allowed"]))
+        return f"Expected {name} out of {choice['allowed'].replace(chr(39), '')}; got {choice['given']}.{hint}"
     after = [value for flag, value in pairwise(arguments) if flag in flags]
     after += [each.partition("=")[2] for each in arguments if each.partition("=")[0] in flags and "=" in each]
     return f"Expected {name} {rule_in_words(rule)}{f'; got {after[-1]!r}' if after else ''}."

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.data.graph_checks import type_of
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.files import PathLike, read_whole
 
 
@@ -76,8 +75,7 @@ def _known(
         node = _node(name, names, place)
         of_type = list(labels[types[kinds[node]]])
         if not isinstance(label, str) or label not in of_type:
-            close = get_close_matches(str(label), of_type, 1)
-            advice = f" Did you mean {close[0]!r}?" if close else f" Labels are {', '.join(of_type[:6])}, …"
+            advice = did_you_mean(label, of_type) or f" Labels are {', '.join(of_type[:6])}, …"
             raise InputError(
                 f"{place}: expected a {types[kinds[node]]} label for node {name!r}; got {label!r}.{advice}"
             )
@@ -95,8 +93,7 @@ def _node(name: str, names: Sequence[str], place: str) -> int:
         raise InputError(f"{place}: expected a name of one node; {name!r} is that of {count}. Use the node's number.")
     if name.isdecimal() and int(name) < len(names):
         return int(name)
-    close = get_close_matches(name, list(names), 1)
-    advice = f" Did you mean {close[0]!r}?" if close else ""
+    advice = did_you_mean(name, names)
     raise InputError(f"{place}: expected nodes by name or by number from 0 to {len(names) - 1}; got {name!r}.{advice}")
 
 

@@ -13,7 +13,7 @@ from torch_geometric.datasets import Planetoid
 from torch_geometric.io import read_planetoid_data
 
 from neuraltrees.datasets.root import PublicFile
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.files import PathLike
 
 Name: TypeAlias = Literal["Cora", "CiteSeer", "PubMed"]
@@ -82,7 +82,8 @@ class CitationNetwork(InMemoryDataset):  # type: ignore[misc]
         super().__init__(transform=transform)
         known = {each.lower(): each for each in self.names}
         if str(name).lower() not in known:
-            raise InputError(f"Expected a citation network out of {', '.join(self.names)}; got {name!r}.")
+            hint = did_you_mean(name, self.names)
+            raise InputError(f"Expected a citation network out of {', '.join(self.names)}; got {name!r}.{hint}")
         self.name = known[str(name).lower()]
         files = raw_files(self.name)
         paths = [file.find(root) for file in files]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from neuraltrees.datasets.spec import DataSpec
-from neuraltrees.errors import InputError, NeuralTreesError
+from neuraltrees.errors import InputError, NeuralTreesError, did_you_mean
 from neuraltrees.files import read_whole
 from neuraltrees.graph_files import is_graph_file
 from neuraltrees.options import find_place
@@ -146,8 +145,7 @@ def find_dataset(name: str) -> DatasetEntry:
     for point in entry_points(group=GROUP):
         if point.name == name:
             return DatasetEntry(name, f"{point.module}:{point.attr}")
-    close = get_close_matches(name, dataset_names(), 1)
-    hint = f" Did you mean {close[0]}?" if close else ""
+    hint = did_you_mean(name, dataset_names())
     raise InputError(
         f"Expected dataset out of {', '.join(dataset_names())}, MODULE:FUNCTION, a graph file such as friends.csv, "
         f"or with smiles=COLUMN a table of molecules; got {name!r}.{hint}"

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 from neuraltrees._core import native
 from neuraltrees.checks import check_restarts, check_seed, check_time_limit, count_threads
 from neuraltrees.decomposition.decomposition import TreeDecomposition
-from neuraltrees.errors import InputError, NeuralTreesWarning
+from neuraltrees.errors import InputError, NeuralTreesWarning, did_you_mean
 from neuraltrees.graph import Graph
 
 Method: TypeAlias = Literal["min_fill", "min_degree", "junction_tree", "exact", "best", "canonical"]
@@ -101,7 +101,9 @@ def decompose(
 
 def check_method(method: str) -> None:
     if method not in METHODS:
-        raise InputError(f"Expected a method out of {', '.join(METHODS)}; got {method!r}.")
+        raise InputError(
+            f"Expected a method out of {', '.join(METHODS)}; got {method!r}.{did_you_mean(method, METHODS)}"
+        )
 
 
 def _note(method: Method, shortcut: int, limited: bool) -> str | None:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 from neuraltrees._core import native
 from neuraltrees.checks import check_at_least, check_restarts, check_seed
 from neuraltrees.decomposition.decomposition import TreeDecomposition
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.graph import Graph
 
 Sampler: TypeAlias = Literal["elimination", "paper"]
@@ -76,4 +76,5 @@ def sample_bounded_treewidth(
 def check_sampler(sampler: str) -> None:
     """Raises `InputError` unless there is a sampler of that name."""
     if sampler not in get_args(Sampler):
-        raise InputError(f"Expected sampler out of {', '.join(get_args(Sampler))}; got {sampler!r}.")
+        hint = did_you_mean(sampler, get_args(Sampler))
+        raise InputError(f"Expected sampler out of {', '.join(get_args(Sampler))}; got {sampler!r}.{hint}")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
-from neuraltrees.errors import InputError, ParseError
+from neuraltrees.errors import InputError, ParseError, did_you_mean
 from neuraltrees.files import PathLike, read_whole
 from neuraltrees.graph_files.read import ending_of
 from neuraltrees.graph_files.rows import Row, read_rows
@@ -36,9 +35,7 @@ class Table:
         alike = [each for each in self.columns if each.lower() == name.lower()]
         if len(alike) == 1:
             return self.columns[alike[0]]
-        lower = {each.lower(): each for each in self.columns}
-        close = get_close_matches(name.lower(), lower, 1)
-        hint = f" Did you mean {lower[close[0]]!r}?" if close else ""
+        hint = did_you_mean(name, self.columns)
         raise InputError(
             f"{self.source}: expected a column {name!r} with {what}; got the columns {', '.join(self.columns)}.{hint}"
         )

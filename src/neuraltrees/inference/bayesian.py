@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from operator import index
 from typing import TypeAlias
@@ -12,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from torch import Tensor
 
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.graph import Graph, moralize
 from neuraltrees.inference.markov import MarkovNetwork, check_structure
 
@@ -138,10 +137,8 @@ class BayesianNetwork:
         if isinstance(given, str):
             if given in names:
                 return names.index(given)
-            close = get_close_matches(given, names, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
             listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-            raise InputError(f"Expected {what} out of {listed}; got {given!r}.{hint}")
+            raise InputError(f"Expected {what} out of {listed}; got {given!r}.{did_you_mean(given, names)}")
         try:
             number = index(given)  # type: ignore[arg-type]
         except TypeError:

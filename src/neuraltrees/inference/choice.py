@@ -11,7 +11,7 @@ from neuraltrees._core import native
 from neuraltrees.checks import check_seed
 from neuraltrees.decomposition import TreeDecomposition, decompose
 from neuraltrees.decomposition.decompose import Method as DecomposeMethod
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.graph import Graph
 
 Method: TypeAlias = Literal["states"] | DecomposeMethod
@@ -32,7 +32,9 @@ def choose_decomposition(
     """
     check_seed(seed)
     if method not in METHODS:
-        raise InputError(f"Expected a method out of {', '.join(METHODS)}; got {method!r}.")
+        raise InputError(
+            f"Expected a method out of {', '.join(METHODS)}; got {method!r}.{did_you_mean(method, METHODS)}"
+        )
     if method != "states":
         return decompose(graph, method, seed=seed, threads=1)
     bits = np.log2(np.asarray(cardinalities, dtype=np.float64))

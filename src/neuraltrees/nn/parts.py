@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from torch import nn
 
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.nn.encoder import Categories
 from neuraltrees.nn.head import CRFHead, GraphHead, Head, LabelsHead, NodeHead, NoHead
 
@@ -28,7 +28,9 @@ def find_head(head: Any, readout: bool) -> Callable[..., Head]:
         return NodeHead if readout else NoHead
     if isinstance(head, str):
         if head not in HEADS:
-            raise InputError(f"Expected head out of {', '.join(HEADS)} or a Head class; got {head!r}.")
+            raise InputError(
+                f"Expected head out of {', '.join(HEADS)} or a Head class; got {head!r}.{did_you_mean(head, HEADS)}"
+            )
         return HEADS[head]
     if isinstance(head, nn.Module) or not callable(head):
         came = f"an instance of {type(head).__name__}" if isinstance(head, nn.Module) else repr(head)

@@ -19,6 +19,7 @@ from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
 from neuraltrees.nn.plan import Plan
 from neuraltrees.objectives import Prediction
+from neuraltrees.serving.shipped import find_model
 from neuraltrees.training.batches import edge_columns, feature_columns, joined_graphs
 from neuraltrees.training.bundle import Bundle
 from neuraltrees.training.device import check_device
@@ -62,8 +63,18 @@ class Predictor:
         allow: Sequence[str] = (),
         threads: int | None = None,
     ) -> Predictor:
-        """The predictor of a file that `Bundle.save` or `neuraltrees train` wrote; see `Bundle.load`."""
-        return cls(Bundle.load(path, allow), device, threads)
+        """The predictor of a file that `Bundle.save` or `neuraltrees train` wrote; see `Bundle.load`.
+
+        Args:
+            path: the file; or the name of a model that comes with the package: "scenes" or "solubility".
+            device: where to compute.
+            allow: places of code that the file may name.
+            threads: CPU threads to compute with.
+
+        >>> Predictor.load("scenes").bundle.types
+        ('room', 'object')
+        """
+        return cls(Bundle.load(find_model(path), allow), device, threads)
 
     @torch.no_grad()
     def predict(self, graphs: Iterable[Data], known: Sequence[Tensor] | None = None) -> list[Tensor]:

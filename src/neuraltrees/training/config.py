@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_type_hints
 
 import yaml
 
 from neuraltrees.datasets import DataSpec
 from neuraltrees.datasets.registry import entry_of, find_dataset
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.files import PathLike, read_whole
-from neuraltrees.options import rule_in_words
+from neuraltrees.options import close_choice, rule_in_words
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 
 
@@ -79,10 +78,10 @@ def _checked(given: Mapping[str, object]) -> TrainConfig:
         name = str(detail["loc"][0])
         if name not in (each.name for each in fields(TrainConfig)):
             names = [each.name for each in fields(TrainConfig)]
-            close = get_close_matches(name, names, 1)
-            hint = f" Did you mean {close[0]}?" if close else ""
+            hint = did_you_mean(name, names)
             raise InputError(f"Expected no other names than {', '.join(names)}; got {name!r}.{hint}") from None
-        raise InputError(f"Expected {name} {rule_in_words(detail['msg'])}; got {detail['input']!r}.") from None
+        hint = close_choice(detail["input"], get_type_hints(TrainConfig)[name])
+        raise InputError(f"Expected {name} {rule_in_words(detail['msg'])}; got {detail['input']!r}.{hint}") from None
 
 
 class _UniqueKeys(yaml.SafeLoader):

@@ -8,7 +8,7 @@ from functools import partial
 from math import cos, pi
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.options import Spec, find_place, option
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class NetworkSpec(Spec):
             given = getattr(self, name)
             if isinstance(given, str) and ":" not in given and given not in known:
                 choices = f"out of {', '.join(known)} or MODULE:NAME" if known else "as MODULE:NAME"
-                raise InputError(f"Expected {name} {choices}; got {given!r}.")
+                raise InputError(f"Expected {name} {choices}; got {given!r}.{did_you_mean(given, known)}")
 
     def _is_free(self, name: str, value: Any) -> bool:
         return name in OWN_PARTS and callable(value)

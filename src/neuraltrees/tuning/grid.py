@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from itertools import product
 from typing import TypeAlias, get_args, get_type_hints
 
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 
 Value: TypeAlias = str | int | float | bool | None
@@ -130,7 +130,9 @@ def _spec(name: str) -> type[NetworkSpec] | type[TrainingSpec]:
     """The specification that has the option of that name."""
     options = {each.name: spec for spec in (NetworkSpec, TrainingSpec) for each in fields(spec)}
     if name not in options:
-        raise InputError(f"Expected a hyper-parameter out of {', '.join(options)}; got {name!r}.")
+        raise InputError(
+            f"Expected a hyper-parameter out of {', '.join(options)}; got {name!r}.{did_you_mean(name, options)}"
+        )
     return options[name]
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from torch import nn
 
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.nn.conv.convolution import Convolution, ConvOptions
 from neuraltrees.nn.conv.external import ExternalConv, MakeConv
 from neuraltrees.nn.conv.gat import GATConv
@@ -28,7 +28,7 @@ def find_conv(conv: Any) -> MakeConv:
     expected = f"Expected conv out of {', '.join(CONVS)} or a PyG convolution class"
     if isinstance(conv, str):
         if conv not in CONVS:
-            raise InputError(f"{expected}; got {conv!r}.")
+            raise InputError(f"{expected}; got {conv!r}.{did_you_mean(conv, CONVS)}")
         return CONVS[conv]
     if isinstance(conv, nn.Module):
         name = type(conv).__name__

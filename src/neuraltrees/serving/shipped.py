@@ -1,0 +1,73 @@
+"""The trained models that come with the package, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuraltrees.errors import InputError, did_you_mean
+from neuraltrees.files import PathLike, as_path
+
+FOLDER = Path(__file__).parent / "models"
+
+
+@dataclass(frozen=True)
+class ShippedModel:
+    """A trained model in the package.
+
+    Args:
+        name: what to call it instead of a path.
+        what: what it predicts.
+        command: how it was trained.
+    """
+
+    name: str
+    what: str
+    command: str
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return FOLDER / f"{self.name}.safetensors"
+
+
+SHIPPED = {
+    each.name: each
+    for each in (
+        ShippedModel(
+            "scenes",
+            "rooms and objects of a scene graph, by the sizes and places of their bounding boxes",
+            "neuraltrees train --dataset synthetic --scenes 1500 --train-share 0.7 --model none --head crf "
+            "--crf-learning likelihood --squares --dropout 0 --lr 0.1 --weight-decay 0.0001 --cosine --batches 4 "
+            "--epochs 100 --evaluate-every 10",
+        ),
+        ShippedModel(
+            "solubility",
+            "the solubility in water (log mol/l) of a molecule, from its SMILES",
+            "neuraltrees train --dataset esol --hidden 64 --layers 3 --runs 3",
+        ),
+    )
+}
+
+
+def find_model(given: PathLike) -> Path:
+    """The file of a model: a path, or the name of one that comes with the package.
+
+    >>> find_model("solubility").name
+    'solubility.safetensors'
+    >>> find_model("solubilty")
+    Traceback (most recent call last):
+    neuraltrees.errors.InputError: Expected the file of a model, or one of scenes, solubility; got 'solubilty'. Did \
+you mean solubility?
+    """
+    path = as_path(given)
+    if path.exists():
+        return path
+    name = str(given)
+    if name in SHIPPED:
+        return SHIPPED[name].path
+    if path.suffix or path.parent != Path():
+        return path  # reading it says that there is none
+    raise InputError(
+        f"Expected the file of a model, or one of {', '.join(SHIPPED)}; got {name!r}.{did_you_mean(name, SHIPPED)}"
+    )

@@ -1,0 +1,171 @@
+"""The site: its Python and its commands work, every page can be reached, every public name has an example."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import io
+import re
+import shlex
+import tomllib
+import warnings
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pytest
+import typer.main
+
+import neuraltrees as nt
+from neuraltrees.cli import app
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*") if path.suffix in (".md", ".rst") and "results/" not in str(path))
+TUTORIALS = sorted(path for path in (DOCS / "tutorials").glob("*.md") if path.stem != "index")
+GUIDES = [DOCS / "index.md", DOCS / "start.md", *sorted((DOCS / "guides").glob("*.md"))]
+PACKAGES = ("data", "datasets", "decomposition", "graph_files", "htree", "inference", "nn", "objectives", "scenes")
+PACKAGES += ("serving", "theory", "training", "tuning")
+
+
+def python_of(path: Path) -> list[str]:
+    return re.findall(r"^```(?:python|\{code-cell\}[^\n]*)\n(.*?)^```", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(matplotlib, "_called_from_pytest", True, raising=False)
+    matplotlib.use("Agg")
+    return tmp_path
+
+
+def run_page(path: Path) -> str:
+    """What the Python of a page prints; the epochs of tutorials are cut short."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for code in python_of(path):
+            if path in TUTORIALS:
+                code = re.sub(r"epochs=(\d\d+)", "epochs=6", code)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", nt.NeuralTreesWarning)
+                exec(compile(code, path.name, "exec"), names)
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("path", [path for path in GUIDES if python_of(path)], ids=lambda path: path.stem)
+def test_python_of_the_guides_prints_what_its_comments_say(path: Path, elsewhere: Path) -> None:
+    printed = run_page(path).splitlines()
+    promised = re.findall(r"^ *print\(.*\)  # (.*)$", "".join(python_of(path)), flags=re.MULTILINE)
+    assert [line for line in promised if line not in printed] == []
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_tutorials_run(path: Path, elsewhere: Path) -> None:
+    assert run_page(path).strip()
+
+
+def test_every_error_of_the_page_is_raised(elsewhere: Path) -> None:
+    printed = run_page(DOCS / "guides" / "errors.md")
+    page = python_of(DOCS / "guides" / "errors.md")[1]
+    kinds = re.findall(r"^    nt\.(\w+Error): lambda", page, flags=re.MULTILINE)
+    assert len(kinds) >= 5
+    assert [kind for kind in kinds if f"{kind} - " not in printed] == []
+
+
+def commands_of(path: Path) -> list[str]:
+    """The commands in shell blocks, indented blocks and code of a page."""
+    text = path.read_text()
+    blocks = re.findall(r"^(?: {4}|\$ )?(neuraltrees [a-z].*)$", text, flags=re.MULTILINE)
+    return [line.split("  #")[0].split(" > ")[0].strip() for line in blocks]
+
+
+def test_commands_of_all_pages_parse() -> None:
+    click: Any = typer.main.get_command(app)
+    parsed = 0
+    for path in [*PAGES, ROOT / "README.md"]:
+        for line in commands_of(path):
+            words = shlex.split(line)
+            if len(words) < 2 or words[1] not in click.commands or "…" in line:
+                continue
+            click.commands[words[1]].make_context(words[1], words[2:]).close()
+            parsed += 1
+    assert parsed > 40
+
+
+def test_every_page_can_be_reached() -> None:
+    reached, left = set(), [DOCS / "index.md"]
+    while left:
+        page = left.pop()
+        if page in reached:
+            continue
+        reached.add(page)
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), flags=re.DOTALL):
+            names = [line for line in tree.split("\n") if line.strip() and not line.startswith(":")]
+            for name in names:
+                found = [page.parent / f"{name}{ending}" for ending in (".md", ".rst")]
+                left += [each.resolve() for each in found if each.exists()]
+                assert any(each.exists() for each in found), (page.name, name)
+    assert set(PAGES) - reached == set()
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = []
+    for path in PAGES:
+        for target in re.findall(r"\]\(([^)#\s]+)", path.read_text()):
+            if "://" not in target and not (path.parent / target).exists():
+                broken.append((path.name, target))
+    assert broken == []
+
+
+def public_names() -> list[tuple[str, str]]:
+    """Every public name with the package that lists it, once."""
+    found = {name: "neuraltrees" for name in nt.__all__ if name != "__version__"}
+    for package in PACKAGES:
+        module = importlib.import_module(f"neuraltrees.{package}")
+        found |= {name: module.__name__ for name in module.__all__ if name not in found}
+    return [(module, name) for name, module in found.items()]
+
+
+def test_every_public_name_is_documented_with_an_example() -> None:
+    """In its own docstring, in that of a method, or in the Python of a page."""
+    code = "\n".join(part for path in [*PAGES, ROOT / "README.md"] for part in python_of(path))
+    code += "".join(path.read_text() for path in (ROOT / "examples").glob("*.py"))
+    bare = []
+    for module, name in public_names():
+        value = getattr(importlib.import_module(module), name)
+        if not callable(value) or not hasattr(value, "__doc__") or not isinstance(value, type | type(run_page)):
+            continue  # a union of types or a constant
+        text = inspect.getdoc(value) or ""
+        assert text and not text.startswith(f"{name}("), f"{module}.{name} has no docstring of its own"
+        members = vars(value).values() if inspect.isclass(value) else ()
+        examples = [text, *(getattr(member, "__doc__", None) or "" for member in members)]
+        shown = any(">>>" in example for example in examples) or re.search(rf"\b{name}\b", code)
+        if not shown:
+            bare.append(f"{module}.{name}")
+    assert bare == []
+
+
+def test_every_package_has_a_page_of_its_names() -> None:
+    listed = re.findall(
+        r"^\.\. public:: neuraltrees\.([\w.]+)$",
+        "\n".join(path.read_text() for path in (DOCS / "api").glob("*.rst")),
+        flags=re.MULTILINE,
+    )
+    assert set(PACKAGES) <= set(listed)
+
+
+def test_nothing_is_loaded_from_elsewhere() -> None:
+    settings = (DOCS / "conf.py").read_text()
+    assert "mathjax" not in settings
+    styles = "".join(path.read_text() for path in (DOCS / "_static").glob("*.css"))
+    assert "http" not in styles and "@import" not in styles
+
+
+def test_the_extra_docs_names_what_the_pins_have() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    pins = (DOCS / "requirements.txt").read_text().lower().replace("_", "-")
+    names = [re.split(r"[<>=\[]", each)[0] for each in extras["docs"]]
+    assert [name for name in names if name != "neuraltrees" and f"{name}==" not in pins] == []
