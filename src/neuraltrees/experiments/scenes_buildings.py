@@ -20,7 +20,7 @@ from neuraltrees.datasets import SyntheticBuildings
 from neuraltrees.experiments.cells import Log
 from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.page import Block, Table
-from neuraltrees.experiments.statistics import Difference, mean_std, percent
+from neuraltrees.experiments.statistics import Difference, mean_std, paired, percent
 from neuraltrees.objectives import Calibration
 from neuraltrees.scenes.format import SceneFormat
 from neuraltrees.scenes.generated import building_label_spaces, scene_of_building
@@ -178,20 +178,20 @@ def run_method(pool_of: Any, protocol: Protocol, method: str, size: int, device:
 
 def draw(results: Results, folder: Path) -> list[Block]:
     """A table of accuracies."""
-    rows, close = [], []
+    rows, gaps = [], []
     for size in sorted({record["name"]["buildings"] for record in results.records}):
         found = {record["name"]["method"]: record["runs"] for record in results.find(buildings=size)}
-        if len(found) < 2:
-            continue
-        columns = {name: [run["test"] for run in runs] for name, runs in found.items()}
-        posterior = [run["posterior"] for run in found[HEAD]]
-        gap = Difference.of(columns[HEAD], posterior)
-        more = Difference.of(columns[HEAD], columns[TYPED])
-        error = percent([run["calibration_error"] for run in found[HEAD]])
-        shown = [mean_std(columns[name]) for name in (TYPED, HEAD)]
-        rows.append([f"{size:,}", f"{percent(posterior):.1f}", *shown, str(more), str(gap), f"{error:.1f}"])
-        close.append((size, gap.points))
-    return [HOW, verdict(close), Table([*HEADER], rows)]
+        test = {name: [run["test"] for run in runs] for name, runs in found.items()}
+        posterior = [run["posterior"] for run in next(iter(found.values()))]
+        more, gap, error = "–", "–", "–"
+        if HEAD in found:
+            difference = Difference.of(test[HEAD], posterior)
+            gap, error = str(difference), f"{percent([run['calibration_error'] for run in found[HEAD]]):.1f}"
+            more = paired(test[HEAD], test[TYPED]) if TYPED in test else more
+            gaps.append((size, difference.points))
+        shown = [mean_std(test[name]) if name in test else "–" for name in (TYPED, HEAD)]
+        rows.append([f"{size:,}", f"{percent(posterior):.1f}", *shown, more, gap, error])
+    return [HOW, verdict(gaps), Table([*HEADER], rows)]
 
 
 HOW = """\
@@ -216,7 +216,7 @@ def verdict(gaps: list[tuple[int, float]]) -> str:
     '**With 3,000 training buildings, the typed neural tree with the head is 1.5 points below the exact posterior.**'
     """
     if not gaps:
-        return "No size was run with both networks."
+        return "The network with the head was not run."
     size, points = gaps[-1]
     where = f"{abs(points):.1f} points {'below' if points < 0 else 'above'}"
     return f"**With {size:,} training buildings, the typed neural tree with the head is {where} the exact posterior.**"
