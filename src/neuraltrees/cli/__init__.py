@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
-from neuraltrees.cli import bench, decompose, demo, htree, infer, predict, reproduce, serve, train, tune
+from neuraltrees.cli import bench, decompose, demo, export, htree, infer, predict, reproduce, serve, train, tune
 from neuraltrees.cli.terminal import errors, warnings_in_one_line
 from neuraltrees.cli.wording import error_in_words, usage_in_words
 from neuraltrees.errors import NeuralTreesError
@@ -40,6 +40,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "tune": tune.tune_command,
     "predict": predict.predict,
     "serve": serve.serve,
+    "export": export.export,
     "reproduce": reproduce.reproduce,
     "decompose": decompose.decompose_file,
     "htree": htree.htree_of_file,
