@@ -4,7 +4,7 @@
     python3 label_scene_graphs.py --ros-args -p server:=http://127.0.0.1:8000 -r dsg_in:=/hydra/backend/dsg
 
 It needs rclpy and hydra_msgs of the ROS workspace and nothing of neuraltrees. Graphs are forwarded as they are, in the
-binary form of Spark-DSG, so the server needs spark-dsg of the same version as Hydra: pip install 'neuraltrees[serve,hydra]'.
+binary form of Spark-DSG, so the server needs spark-dsg of the same version as Hydra (extra hydra of neuraltrees).
 """
 
 from __future__ import annotations

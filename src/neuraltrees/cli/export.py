@@ -25,11 +25,13 @@ def export(
 ) -> None:
     """Write a trained network as a program that runs without this library, for graphs of any size.
 
-    torch is a program of torch.export, for Python with torch alone. onnx runs in onnxruntime and others. aoti is compiled
-    by AOTInductor for this kind of processor; C++ runs it with libtorch alone, see examples/cpp. Inputs are the features
-    of nodes and the edges of the graph or of its H-tree; docs/serving.md lists them, and the file names its own.
+    torch is a program of torch.export, for Python with torch alone. onnx runs in onnxruntime and others. aoti is
+    compiled by AOTInductor for this kind of processor; C++ runs it with libtorch alone, see examples/cpp. Inputs are
+    the features of nodes and the edges of the graph or of its H-tree; docs/serving.md lists them, and the file names
+    its own.
 
-    Networks with a CRF head, with schedule bags or with positional encodings read more than that: use neuraltrees serve.
+    Networks with a CRF head, with schedule bags or with positional encodings read more than that: serve them by
+    neuraltrees serve.
 
     Example: neuraltrees export model.safetensors --format onnx --out model.onnx
     """

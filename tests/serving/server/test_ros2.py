@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the server needs the extra serve")
-
 from neuraltrees.serving.server import Limits, SceneService, Server
 from tests.serving.server.clients import CountingLabeller
+
+pytest.importorskip("fastapi", reason="the server needs the extra serve")
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "ros2" / "label_scene_graphs.py"
 LIMITS = Limits(body=100_000)

@@ -66,7 +66,7 @@ class Program:
 
 
 def graph_program(bundle: Bundle) -> Program:
-    """The program of a network that was trained on graphs; one that reads more than plain tensors raises `InputError`."""
+    """That of a network which was trained on graphs; one that reads more than plain tensors raises `InputError`."""
     network = bundle.build().requires_grad_(False)
     _check(bundle, network)
     body = network.schedule.body
@@ -148,7 +148,7 @@ class _Scaling(nn.Module):
 
     def forward(self, x: Tensor, node_type: Tensor | None) -> Tensor:
         if self.columns:
-            parts = [part.log() if i in self.columns else part for i, part in enumerate(x.split(1, 1))]
+            parts = [part.log() if i in self.columns else part for i, part in enumerate(x.split_with_sizes([1] * x.shape[1], 1))]
             x = torch.cat(parts, 1)
         if self.mean is not None and self.std is not None:
             mean, std = self.mean, self.std
@@ -175,8 +175,8 @@ def _check(bundle: Bundle, network: Network) -> None:
         )
     if network.needs_tree and not isinstance(network.schedule, TreeRounds):
         raise InputError(
-            f"Expected rounds on the H-tree; got the schedule {type(network.schedule).__name__}, which no plain tensors "
-            f"describe. Train with the default schedule, or serve it by neuraltrees serve."
+            f"Expected rounds on the H-tree; got the schedule {type(network.schedule).__name__}, which plain tensors "
+            f"do not describe. Train with the default schedule, or serve it by neuraltrees serve."
         )
     if network.needs_tree and isinstance(bundle.edge_features, Categories):
         raise InputError(
