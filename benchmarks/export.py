@@ -18,7 +18,6 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-
 import neuraltrees as nt
 from neuraltrees.serving.export import FORMATS, Program, export
 

@@ -3,8 +3,8 @@
 .venv/bin/python benchmarks/serving.py
 .venv/bin/python benchmarks/serving.py --only latency --seconds 10
 
-Latencies are absolute, since the bar is: request to labels of 320 nodes at 20 requests a second on one core. The load of
-the machine is printed beside them; on a busy one they say more about its other work.
+Latencies are absolute, since the bar is: request to labels of 320 nodes at 20 requests a second on one core. The load
+of the machine is printed beside them; on a busy one they say more about its other work.
 """
 
 from __future__ import annotations
@@ -75,9 +75,7 @@ def spark_json(scene: Scene) -> bytes:
         }
         nodes.append({"id": ids[node.id], "layer": layer, "partition": 0, "attributes": attributes})
     info = {"type": "EdgeAttributes", "weight": 1.0, "weighted": False}
-    edges = [
-        {"source": ids[scene.ids[a]], "target": ids[scene.ids[b]], "info": info} for a, b in scene.edges.tolist()
-    ]
+    edges = [{"source": ids[scene.ids[a]], "target": ids[scene.ids[b]], "info": info} for a, b in scene.edges.tolist()]
     version = {"project_name": "main", "version": {"major": 1, "minor": 1, "patch": 3}}
     return json.dumps({"SPARK_DSG_header": version, "nodes": nodes, "edges": edges}).encode()
 
@@ -98,7 +96,9 @@ def row(table: Table, name: str, size: int, found: np.ndarray) -> bool:
     p50, p90, p99 = np.percentile(found, [50, 90, 99])
     good = bool(p50 <= P50 and p99 <= P99)
     load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()}"
-    table.add_row(name, f"{size / 1000:.0f} kB", f"{p50:.1f}", f"{p90:.1f}", f"{p99:.1f}", "yes" if good else "NO", load)
+    table.add_row(
+        name, f"{size / 1000:.0f} kB", f"{p50:.1f}", f"{p90:.1f}", f"{p99:.1f}", "yes" if good else "NO", load
+    )
     return good
 
 
@@ -115,9 +115,7 @@ def latency(model: Path, folder: Path, seconds: float, rate: float) -> bool:
     graphs, labels = context.socket(zmq.PUB), context.socket(zmq.SUB)
     labels.setsockopt(zmq.SUBSCRIBE, b"")
     graphs.bind(addresses[0])
-    server = ServerProcess(
-        model, "--zmq", "--zmq-graphs", addresses[0], "--zmq-labels", addresses[1], core=core
-    )
+    server = ServerProcess(model, "--zmq", "--zmq-graphs", addresses[0], "--zmq-labels", addresses[1], core=core)
     try:
         client = Client(server.address)
 

@@ -249,6 +249,28 @@ def test_the_guide_to_the_viewer_runs_in_order(
     assert [state.name for state in read_label_states("labels.json")] == ["predicted", "confirmed"]
 
 
+def test_the_guide_to_serving_runs_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The Python runs, and every command has the options that it is shown with."""
+    pytest.importorskip("fastapi", reason="the server needs the extra serve")
+    from typer.main import get_command
+
+    from neuraltrees.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "serving.md"
+    lines = "".join(python_blocks(page)).splitlines()
+    exec(compile("\n".join(lines), "serving.md", "exec"), {"__name__": "guide"})
+    promised = [line.partition(")  # ")[2] for line in lines if line.startswith("print(")]
+    assert len(promised) == 4 and capsys.readouterr().out.splitlines() == promised
+    assert {path.name for path in tmp_path.iterdir()} == {"model.safetensors", "model.pt2"}
+    commands = re.findall(r"^neuraltrees (\w+) (.*)$", page.read_text(), flags=re.MULTILINE)
+    assert {name for name, _ in commands} == {"serve", "export"}
+    for name, arguments in commands:
+        get_command(app).commands[name].make_context(name, arguments.split())  # type: ignore[attr-defined]
+
+
 def python_blocks(page: Path) -> list[str]:
     """The Python of a Markdown page, block by block."""
     fenced = page.read_text().split("```")[1::2]

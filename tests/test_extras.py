@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -84,3 +85,21 @@ def test_tune_tunes_without_a_figure(tmp_path: Path) -> None:
     assert said.endswith("exit 0"), said
     assert f"not drawn. {MESSAGE.format('matplotlib', 'figures', 'plots')}" in said
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"best.yaml", "config.yaml", "tuning.json"}
+
+
+@pytest.mark.parametrize(
+    ("module", "what", "extra"),
+    [
+        ("fastapi", "neuraltrees serve", "serve"),
+        ("uvicorn", "neuraltrees serve", "serve"),
+        ("prometheus_client", "neuraltrees serve", "serve"),
+    ],
+)
+def test_a_server_says_what_it_lacks(module: str, what: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from neuraltrees.serving.server import Limits, Server
+
+    monkeypatch.setitem(sys.modules, module, None)
+    service = SimpleNamespace(what="nothing", model="none")
+    with pytest.raises(MissingExtraError) as error:
+        Server(service, Limits(), ("127.0.0.1", 0))  # type: ignore[arg-type]
+    assert str(error.value) == MESSAGE.format(module, what, extra)

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the server needs the extra serve")
-
 import neuraltrees as nt
 from neuraltrees.cli import main
 from neuraltrees.training import fit
 from tests.serving.server.clients import Client
 from tests.serving.server.test_graphs import as_json
 from tests.training.tasks import QUICK, SMALL, small_runs, small_task
+
+pytest.importorskip("fastapi", reason="the server needs the extra serve")
 
 
 @pytest.fixture(scope="module")

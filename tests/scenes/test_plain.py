@@ -56,7 +56,10 @@ def test_the_scene_is_the_one_made_by_hand(tmp_path: Path) -> None:
         ({"nodes": [{"id": [1], "type": "room"}]}, r"Expected ids as numbers or names; got \[1\]."),
         ({"nodes": [{"id": 1, "type": ["room"]}]}, "Expected the type of node 1 as a word"),
         ({"nodes": [{"id": 1, "type": "room", "position": {"x": 1}}]}, "Expected the position of node 1 as 3 finite"),
-        ({"nodes": [{"id": 1, "type": "room", "attributes": 3}]}, "Expected attributes of node 0 as an object; got int"),
+        (
+            {"nodes": [{"id": 1, "type": "room", "attributes": 3}]},
+            "Expected attributes of node 0 as an object; got int",
+        ),
         ({"nodes": NODES, "edges": {}}, "Expected edges as a list; got dict."),
         ({"nodes": NODES, "edges": [[7]]}, r"Expected edges as \[source, target\] or .*; got \[7\]."),
         ({"nodes": NODES, "edges": [[7, ["bath"]]]}, r"Expected edges as \[source, target\] or"),

@@ -13,7 +13,21 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
-from neuraltrees.cli import bench, decompose, demo, doctor, htree, infer, predict, reproduce, serve, train, tune, view
+from neuraltrees.cli import (
+    bench,
+    decompose,
+    demo,
+    doctor,
+    export,
+    htree,
+    infer,
+    predict,
+    reproduce,
+    serve,
+    train,
+    tune,
+    view,
+)
 from neuraltrees.cli.terminal import Volume, errors, warnings_in_one_line
 from neuraltrees.cli.volume import with_volume
 from neuraltrees.cli.wording import error_in_words, usage_in_words
@@ -45,6 +59,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "predict": predict.predict,
     "view": view.view,
     "serve": serve.serve,
+    "export": export.export,
     "reproduce": reproduce.reproduce,
     "decompose": decompose.decompose_file,
     "htree": htree.htree_of_file,

@@ -14,7 +14,7 @@ from neuraltrees.cli.options import Device, Threads
 from neuraltrees.cli.terminal import say, working
 from neuraltrees.errors import InputError
 
-TOKEN = "NEURALTREES_TOKEN"  # noqa: S105  the name of the variable
+TOKEN = "NEURALTREES_TOKEN"
 
 
 def serve(

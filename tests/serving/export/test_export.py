@@ -14,10 +14,14 @@ from torch import Tensor
 import neuraltrees as nt
 from neuraltrees.errors import InputError, NeuralTreesError
 from neuraltrees.nn.ensemble.scatter import sum_rows
+from neuraltrees.serving import SceneLabeller
 from neuraltrees.serving.export import export, program_of
 from neuraltrees.serving.export.formats import ABOUT, check_sums, quiet, traced
 from neuraltrees.training import NetworkSpec, fit
+from tests.scenes.scenes import building
 from tests.serving.export.models import CONVS, KINDS, Kind, random_graph, trained
+from tests.serving.test_scene_labeller import SCENES
+from tests.serving.test_scene_labeller import trained as trained_on_scenes
 from tests.training.tasks import QUICK, small_runs, small_task
 
 SIZES = (1, 2, 9, 200)
@@ -42,8 +46,8 @@ def differences(bundle: nt.Bundle, run: Any, tensors_of: Any) -> float:
 @each_kind
 def test_torch_export(conv: str, kind: Kind) -> None:
     program = program_of(trained(conv, kind))
-    assert differences(program.bundle, program.module, program.tensors) <= MOST
-    assert differences(program.bundle, traced(program).module(), program.tensors) <= MOST
+    assert differences(trained(conv, kind), program.module, program.tensors) <= MOST
+    assert differences(trained(conv, kind), traced(program).module(), program.tensors) <= MOST
 
 
 def test_a_file_of_torch_says_what_it_is(tmp_path: Path) -> None:
@@ -136,7 +140,7 @@ def test_aoti(tmp_path: Path) -> None:
 def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
     task = small_task()
     bundle = nt.Bundle.of(fit(task, NetworkSpec(hidden=4, layers=1, head="crf"), QUICK, small_runs(task, [0])))
-    with pytest.raises(InputError, match="Expected a head that answers per node or per graph .* got CRFHead"):
+    with pytest.raises(InputError, match=r"Expected a head that answers per node or per graph .* got CRFHead"):
         export(bundle, tmp_path / "model.pt2", "torch")
     bundle = nt.Bundle.of(fit(task, NetworkSpec(hidden=4, layers=1, schedule="bags"), QUICK, small_runs(task, [0])))
     with pytest.raises(InputError, match="Expected rounds on the H-tree; got the schedule BagRounds"):
@@ -153,3 +157,29 @@ def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Expected a file in an existing folder"):
         export(bundle, tmp_path / "none" / "model.pt2", "torch")
     assert list(tmp_path.iterdir()) == []
+
+
+@each_conv
+def test_scenes_by_torch_and_onnx(conv: str, tmp_path: Path) -> None:
+    """The typed network answers as the labeller does, for scenes of other sizes than the one it was traced with."""
+    pytest.importorskip("onnxscript", reason="ONNX needs the extra onnx")
+    bundle = trained_on_scenes(conv=conv, heads=2)
+    labeller = SceneLabeller(bundle)
+    program = export(bundle, tmp_path / "model.onnx", "onnx")
+    exported, onnx = traced(program).module(), session(tmp_path / "model.onnx", 2)
+    for scene in (*SCENES[:4], building("grid", 6, 5)):
+        tensors = program.tensors(scene)
+        (labels,) = labeller.label([scene])
+        expected = np.array([list(label.probabilities.values()) + [0.0] * 99 for label in labels.values()])[:, :1]
+        given = {name: each.numpy() for name, each in zip(program.inputs, tensors, strict=True)}
+        graph = bundle.inputs.typed_graph(scene)
+        order = [graph.ids.index(node) for node in labels]
+        for answers in (exported(*tensors).numpy(), onnx.run(["answers"], given)[0]):
+            np.testing.assert_allclose(answers[order, :1], expected, atol=MOST)
+    assert program.about["labels"].keys() == {"object", "room"}
+
+
+def test_scene_networks_that_cannot_be_exported_say_why(tmp_path: Path) -> None:
+    for network, message in (({"head": "crf"}, "got CRFHead"), ({"schedule": None}, "got the schedule TreeRounds")):
+        with pytest.raises(InputError, match=message):
+            export(trained_on_scenes(**network), tmp_path / "model.pt2", "torch")

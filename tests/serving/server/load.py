@@ -21,6 +21,7 @@ from typing import Any
 
 from tests.serving.server.clients import Client
 
+COMMAND = (sys.executable, "-m", "neuraltrees", "serve")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -40,12 +41,12 @@ class ServerProcess:
     def start(self) -> None:
         pinned = None if self.core is None else lambda: os.sched_setaffinity(0, {self.core or 0})
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "neuraltrees", "serve", self.model, "--port", str(self.port), *map(str, self.arguments)],
+            [*COMMAND, self.model, "--port", str(self.port), *map(str, self.arguments)],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"},
-            preexec_fn=pinned,  # noqa: PLW1509  a plain system call
-        )  # fmt: skip
+            preexec_fn=pinned,
+        )
         assert self.process.stdout is not None
         found = re.search(r"on http://\S+:(\d+)", self.process.stdout.readline())
         assert found is not None, "the server did not start"

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("fastapi", reason="the server needs the extra serve")
-
 import neuraltrees as nt
 from neuraltrees.serving.server import GraphService, Limits, Server, Wants
 from neuraltrees.training import NetworkSpec, fit
 from tests.serving.server.clients import Client
 from tests.training.tasks import QUICK, SMALL, paths, small_runs, small_task
+
+pytest.importorskip("fastapi", reason="the server needs the extra serve")
 
 LIMITS = Limits(nodes=40)
 TYPES = ("first", "other")

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the server needs the extra serve")
-
 from neuraltrees.errors import InputError
 from neuraltrees.scenes import parse_scene
 from neuraltrees.serving.server import Limits, SceneService, Server
 from tests.scenes.spark_files import R, flat
 from tests.serving.server.clients import Client, CountingLabeller, plain, until
+
+pytest.importorskip("fastapi", reason="the server needs the extra serve")
 
 SMALL = Limits(body=20_000, seconds=5.0, nodes=50, waiting=4, held=60_000)
 
@@ -131,7 +131,9 @@ def test_bad_queries_and_addresses(client: Client) -> None:
     assert client.get("/nothing")[0] == 404
     status, answer = client.get("/predict")
     assert status == 405
-    assert answer["detail"].startswith("Expected one of POST /predict, GET /health") and "GET /predict" in answer["detail"]
+    assert (
+        answer["detail"].startswith("Expected one of POST /predict, GET /health") and "GET /predict" in answer["detail"]
+    )
 
 
 def test_an_error_of_the_labeller_is_one_of_the_server_and_it_lives_on(

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the server needs the extra serve")
-
 from neuraltrees.serving import SceneLabeller
 from tests.serving.server.load import Load, ServerProcess, same_labels
 from tests.serving.server.test_scenes import as_plain
 from tests.serving.test_scene_labeller import SCENES, trained
+
+pytest.importorskip("fastapi", reason="the server needs the extra serve")
 
 
 def test_every_good_request_has_its_right_answer(tmp_path: Path) -> None:

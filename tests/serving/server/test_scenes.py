@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the server needs the extra serve")
-
 from neuraltrees.scenes import Scene, parse_scene, read_scene
 from neuraltrees.serving import SceneLabeller
 from neuraltrees.serving.server import Limits, Server
 from neuraltrees.serving.server.open import open_service
 from tests.serving.server.clients import Client
 from tests.serving.test_scene_labeller import SCENES, trained
+
+pytest.importorskip("fastapi", reason="the server needs the extra serve")
 
 
 def as_plain(scene: Scene) -> dict[str, Any]:
@@ -82,7 +82,9 @@ def test_known_labels_change_the_others(model: Path, address: str) -> None:
     assert status == 422 and "spaceship" in answer["detail"]
 
 
-@pytest.mark.parametrize("name", ["hydra_gnn/x8F5xyUWy9e_0_gt_partial_dsg_600.json", "spark_dsg/apartment_igx_dsg.json"])
+@pytest.mark.parametrize(
+    "name", ["hydra_gnn/x8F5xyUWy9e_0_gt_partial_dsg_600.json", "spark_dsg/apartment_igx_dsg.json"]
+)
 def test_maps_of_hydra_are_labelled_and_sent_back(model: Path, address: str, data_root: Path, name: str) -> None:
     path = data_root / "dsg" / name
     status, content, _ = Client(address).ask("POST", "/predict?output=scene", path.read_bytes())

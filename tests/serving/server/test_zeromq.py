@@ -11,8 +11,6 @@ from threading import Event, Thread
 
 import pytest
 
-zmq = pytest.importorskip("zmq", reason="ZMQ needs the extra serve")
-
 from neuraltrees.errors import InputError
 from neuraltrees.scenes import parse_scene, read_scene
 from neuraltrees.scenes.spark import scene_of_spark
@@ -20,6 +18,8 @@ from neuraltrees.serving.server import Limits, SceneService, Server
 from neuraltrees.serving.server.spark_binary import BinaryGraph
 from tests.scenes.spark_files import R, flat
 from tests.serving.server.clients import CountingLabeller, plain, until
+
+zmq = pytest.importorskip("zmq", reason="ZMQ needs the extra serve")
 
 LIMITS = Limits(body=10_000_000, seconds=10.0)
 
@@ -119,7 +119,7 @@ def test_the_end_waits_for_the_answer(tmp_path: Path) -> None:
 
 def test_wrong_addresses(tmp_path: Path) -> None:
     service = SceneService(CountingLabeller(), LIMITS, "counting")
-    with pytest.raises(InputError, match="Expected addresses of ZMQ such as tcp://127.0.0.1:8001; got nowhere to read"):
+    with pytest.raises(InputError, match=r"Expected addresses of ZMQ .* got nowhere to read"):
         Server(service, LIMITS, http=None, zmq=("nowhere", f"ipc://{tmp_path}/labels"))
 
 

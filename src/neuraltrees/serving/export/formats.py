@@ -18,8 +18,8 @@ from torch.export import Dim, ExportedProgram
 from neuraltrees.errors import InputError, NeuralTreesError
 from neuraltrees.extras import require
 from neuraltrees.files import PathLike, as_path, check_folder, write_whole
-from neuraltrees.serving.export.example import example_graph
-from neuraltrees.serving.export.program import SHAPES, Program, program_of
+from neuraltrees.serving.export.program import Program, graph_program
+from neuraltrees.serving.export.scenes import scene_program
 from neuraltrees.training.bundle import Bundle
 
 Format: TypeAlias = Literal["torch", "onnx", "aoti"]
@@ -68,16 +68,20 @@ def quiet() -> Iterator[None]:
         log.setLevel(before)
 
 
+def program_of(bundle: Bundle) -> Program:
+    """The program of a trained network; one that reads more than plain tensors raises `InputError`."""
+    return graph_program(bundle) if bundle.inputs is None else scene_program(bundle)
+
+
 def traced(program: Program) -> ExportedProgram:
     """The program by `torch.export`, with sizes that are free."""
-    tensors = program.tensors(example_graph(program.bundle))
-    sizes = {name: Dim.DYNAMIC for name in ("nodes", "edges", "size")}
-    shapes = tuple(
-        {place: sizes[size] for place, size in enumerate(SHAPES[name]) if isinstance(size, str)}
-        for name in program.inputs
+    tensors = program.tensors(program.example)
+    free = tuple(
+        {place: Dim.DYNAMIC for place, size in enumerate(shape) if isinstance(size, str)}
+        for shape in program.shapes.values()
     )
     with torch.no_grad():
-        return torch.export.export(program.module, tensors, dynamic_shapes=(shapes,), strict=False)
+        return torch.export.export(program.module, tensors, dynamic_shapes=(free,), strict=False)
 
 
 def _torch(traced: ExportedProgram, program: Program, path: Path) -> None:

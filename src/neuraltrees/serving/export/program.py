@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -15,14 +16,18 @@ from neuraltrees.data.graph_checks import check_graph, type_of
 from neuraltrees.data.scaling import Scaling
 from neuraltrees.data.trees import TreeSettings, with_trees
 from neuraltrees.errors import InputError
+from neuraltrees.htree import HTree
 from neuraltrees.nn.encoder import Categories
+from neuraltrees.nn.ensemble.scatter import sum_rows
 from neuraltrees.nn.network import Network
 from neuraltrees.nn.schedule import TreeRounds
 from neuraltrees.nn.schedule.tree_edges import tree_edges
+from neuraltrees.serving.export.example import example_graph
 from neuraltrees.training.bundle import Bundle
 
+Shape: TypeAlias = tuple[str | int | None, ...]
 # The sizes of every input by name; numbers are fixed, None is the number of features.
-SHAPES: dict[str, tuple[str | int | None, ...]] = {
+SHAPES: dict[str, Shape] = {
     "x": ("nodes", None),
     "edge_index": (2, "edges"),
     "kappa": ("size",),
@@ -38,55 +43,75 @@ class Program:
 
     Args:
         module: computes probabilities or numbers.
-        inputs: the names of its inputs, in order; see `docs/serving.md`.
+        shapes: the names of its inputs, in order, and their sizes, those by name free; see `docs/serving.md`.
         about: what its inputs and outputs mean, as plain values.
-        bundle: what it was made of.
+        prepare: from a graph, or a scene, to all inputs by name.
+        example: what it is traced with.
     """
 
     module: nn.Module
-    inputs: tuple[str, ...]
-    about: dict[str, Any]
-    bundle: Bundle
+    shapes: Mapping[str, Shape]
+    about: Mapping[str, Any]
+    prepare: Callable[[Any], Mapping[str, Tensor]]
+    example: Any
 
-    def tensors(self, graph: Data) -> tuple[Tensor, ...]:
-        """The inputs for a graph, in order; its H-tree is built as in training where it is needed."""
-        bundle = self.bundle
-        check_graph(graph, bundle.given_features, bundle.given_edge_features, bundle.types)
-        given: dict[str, Tensor | None] = {"x": graph.x.to_dense(), "node_type": type_of(graph, bundle.types)}
-        if "kappa" in self.inputs:
-            (with_tree,) = with_trees([graph], TreeSettings.of(bundle))
-            tree = with_tree.htree
-            given |= {"edge_index": tree.edge_index, "kappa": tree.kappa, "edge_type": tree.edge_type}
-            if "edge_attr" in self.inputs:
-                given["edge_attr"] = _carried(tree, graph)
-        else:
-            given |= {"edge_index": graph.edge_index, "edge_attr": edge_attr_of(graph)}
-        found = [given[name] for name in self.inputs]
-        assert all(each is not None for each in found)
-        return tuple(each.contiguous() for each in found if each is not None)
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(self.shapes)
+
+    def tensors(self, source: Any) -> tuple[Tensor, ...]:
+        """The inputs for a graph, or a scene, in order; its H-tree is built as in training where it is needed."""
+        found = self.prepare(source)
+        return tuple(found[name].contiguous() for name in self.inputs)
 
 
-def program_of(bundle: Bundle) -> Program:
-    """The program of a trained network; one that reads more than plain tensors raises `InputError`."""
-    network = bundle.build()
-    tree = network.needs_tree
+def graph_program(bundle: Bundle) -> Program:
+    """That of a network which was trained on graphs; one that reads more than plain tensors raises `InputError`."""
+    network = bundle.build().requires_grad_(False)
     _check(bundle, network)
+    body = network.schedule.body
     inputs = ["x"]
-    if network.schedule.body.num_layers and bundle.network.model not in ("mlp", "none"):
-        inputs += ["edge_index", "kappa"] if tree else ["edge_index"]
+    if bundle.network.model not in ("mlp", "none"):
+        inputs += ["edge_index", "kappa"] if network.needs_tree else ["edge_index"]
     inputs += ["node_type"] if len(bundle.types) > 1 else []
-    inputs += ["edge_type"] if network.schedule.body.relations else []
+    inputs += ["edge_type"] if body.relations else []
     inputs += ["edge_attr"] if network.reads_edges else []
-    about = {
-        "inputs": inputs,
-        "features": bundle.given_features if isinstance(bundle.given_features, int) else None,
+    settings = vars(TreeSettings.of(bundle)) if network.needs_tree else None
+    return Program(
+        _Module(bundle, network, tuple(inputs)),
+        {name: SHAPES[name] for name in inputs},
+        about(bundle, inputs) | {"tree": settings},
+        partial(_prepared, bundle, network.needs_tree),
+        example_graph(bundle),
+    )
+
+
+def about(bundle: Bundle, inputs: Sequence[str]) -> dict[str, Any]:
+    """What inputs and outputs mean, as plain values."""
+    given = bundle.given_features
+    return {
+        "inputs": list(inputs),
+        "features": given if isinstance(given, int) else None,
         "types": list(bundle.types),
         "answers": bundle.objective.level,
         "objective": bundle.objective.name,
         "labels": {name: list(labels) for name, labels in bundle.labels.items()},
-        "tree": {name: value for name, value in vars(TreeSettings.of(bundle)).items()} if tree else None,
     }
-    return Program(_Module(bundle, network, tuple(inputs)), tuple(inputs), about, bundle)
+
+
+def _prepared(bundle: Bundle, tree: bool, graph: Data) -> dict[str, Tensor]:
+    """All inputs that a graph may have."""
+    check_graph(graph, bundle.given_features, bundle.given_edge_features, bundle.types)
+    given = {"x": graph.x.to_dense(), "node_type": type_of(graph, bundle.types)}
+    edge_attr = edge_attr_of(graph)
+    if tree:
+        (with_tree,) = with_trees([graph], TreeSettings.of(bundle))
+        built = with_tree.htree
+        given |= {"edge_index": built.edge_index, "kappa": built.kappa, "edge_type": built.edge_type}
+        edge_attr = None if edge_attr is None else _carried(built, graph.edge_index, edge_attr)
+    else:
+        given["edge_index"] = graph.edge_index
+    return given if edge_attr is None else given | {"edge_attr": edge_attr}
 
 
 class _Module(nn.Module):
@@ -123,7 +148,7 @@ class _Scaling(nn.Module):
 
     def forward(self, x: Tensor, node_type: Tensor | None) -> Tensor:
         if self.columns:
-            parts = [part.log() if i in self.columns else part for i, part in enumerate(x.split(1, 1))]
+            parts = [part.log() if i in self.columns else part for i, part in enumerate(x.split_with_sizes([1] * x.shape[1], 1))]
             x = torch.cat(parts, 1)
         if self.mean is not None and self.std is not None:
             mean, std = self.mean, self.std
@@ -150,8 +175,8 @@ def _check(bundle: Bundle, network: Network) -> None:
         )
     if network.needs_tree and not isinstance(network.schedule, TreeRounds):
         raise InputError(
-            f"Expected rounds on the H-tree; got the schedule {type(network.schedule).__name__}, which no plain tensors "
-            f"describe. Train with the default schedule, or serve it by neuraltrees serve."
+            f"Expected rounds on the H-tree; got the schedule {type(network.schedule).__name__}, which plain tensors "
+            f"do not describe. Train with the default schedule, or serve it by neuraltrees serve."
         )
     if network.needs_tree and isinstance(bundle.edge_features, Categories):
         raise InputError(
@@ -164,11 +189,8 @@ def _check(bundle: Bundle, network: Network) -> None:
         )
 
 
-def _carried(tree: Any, graph: Data) -> Tensor:
+def _carried(tree: HTree, edge_index: Tensor, attr: Tensor) -> Tensor:
     """The features of every tree edge: the sum of those of the graph edges that it stands for."""
-    carried = tree_edges(tree, graph.edge_index)
-    attr = edge_attr_of(graph)
-    assert attr is not None
-    rows = attr.new_zeros(carried.num_edge_rows, attr.shape[1])
-    rows = rows.index_add(0, carried.rows.row, attr.index_select(0, carried.rows.col))
+    carried = tree_edges(tree, edge_index)
+    rows = sum_rows(attr.index_select(0, carried.rows.col), carried.rows.row, carried.num_edge_rows)
     return rows.index_select(0, carried.edge)

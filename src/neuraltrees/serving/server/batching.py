@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import Any
@@ -34,10 +34,8 @@ class Job:
     reply: Future[Reply] = field(default_factory=Future)
 
     def fail(self, error: BaseException) -> None:
-        try:
+        with suppress(InvalidStateError):  # nobody waits any more
             self.reply.set_exception(error)
-        except InvalidStateError:  # nobody waits any more
-            pass
 
 
 class BatchQueue:

@@ -29,8 +29,8 @@ class GraphQuestion:
 class GraphService:
     """Answers about graphs.
 
-    A request is a graph as for `neuraltrees predict`, or several under "graphs"; beside them "known" has the labels that
-    are known, as in the file for `--known`. The answer is what `neuraltrees predict --json` prints.
+    A request is a graph as for `neuraltrees predict`, or several under "graphs"; beside them "known" has the labels
+    that are known, as in the file for `--known`. The answer is what `neuraltrees predict --json` prints.
 
     Args:
         predictor: of the model.

@@ -9,7 +9,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 with a limit on the time that the head of a request takes; without it slow clients would stay forever."""
+    """HTTP/1.1 with a limit on the time that the head of a request takes, so that slow clients do not stay forever."""
 
     head_seconds: ClassVar[float] = 10.0
     _alarm: asyncio.TimerHandle | None = None

@@ -68,7 +68,7 @@ class SceneService:
         return SceneQuestion(scene_of_spark(graph.content()), {}, graph)
 
     def _json(self, body: bytes) -> SceneQuestion:
-        content, known = read_json(body), {}
+        content, known = read_json(body), dict[str, Any]()
         if type(content) is dict and "scene" in content and "nodes" not in content:
             content, known = content["scene"], content.get("known") or {}
         nodes = content.get("nodes") if type(content) is dict else None

@@ -1,4 +1,4 @@
-"""ZMQ in the protocol of Hydra: graphs come by PUB/SUB, the latest wins, and the labelled graph goes out the same way."""
+"""ZMQ in the protocol of Hydra: graphs come by PUB/SUB, the latest wins, and labelled ones go out the same way."""
 
 from __future__ import annotations
 

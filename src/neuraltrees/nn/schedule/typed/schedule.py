@@ -15,6 +15,7 @@ from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.movable import moved
 from neuraltrees.nn.ensemble.backend import Backend
+from neuraltrees.nn.ensemble.scatter import sum_rows
 from neuraltrees.nn.ensemble.sparse import Coefficients, Map, SparseMap
 from neuraltrees.nn.schedule.leaves import pooling
 from neuraltrees.nn.schedule.rounds import RoundPlan, Rounds
@@ -170,7 +171,7 @@ class TypedRounds(TreeRounds):
         ones = torch.ones_like(edge, dtype=dtype)
         for end in tree.ends:
             alike = end * self.relations + tree.relation
-            counted = ones.new_zeros(tree.num_nodes * self.relations).index_add(0, alike, ones)
+            counted = sum_rows(ones, alike, tree.num_nodes * self.relations)
             maps.append(backend.map(Coefficients(end, edge, 1 / counted[alike], (tree.num_nodes, count))))
             counts.append(counted.view(-1, self.relations).log1p())
         home = tree.bag_rows()[tree.home]

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
+from neuraltrees.nn.ensemble.scatter import sum_rows
 from neuraltrees.nn.messages import Messages
 
 DOWN = 2  # edge type of messages from a bag to its children
@@ -130,8 +131,8 @@ class TypedStructure:
         chosen = self.leaf_edge if last else slice(None)
         source, target, kind = self.edge_index[0][chosen], self.edge_index[1][chosen], self.edge_type[chosen]
         count = torch.ones_like(source, dtype=dtype)
-        degree = count.new_zeros(self.kind.shape[0])
-        degree = degree.index_add(0, self.edge_index[1], torch.ones_like(self.edge_type, dtype=dtype))
+        everywhere = torch.ones_like(self.edge_type, dtype=dtype)
+        degree = sum_rows(everywhere, self.edge_index[1], self.kind.shape[0])
         source_degree, before = degree[source], degree
         everyone = torch.arange(self.kind.shape[0], device=self.kind.device)
         own = everyone

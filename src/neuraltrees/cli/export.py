@@ -1,0 +1,45 @@
+"""neuraltrees export: a trained network as a program that runs without this library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from neuraltrees.cli.terminal import say, working
+
+
+def export(
+    bundle: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The model.safetensors written by `neuraltrees train`.")
+    ],
+    out: Annotated[Path, typer.Option(help="File to write: .pt2 for torch and aoti, .onnx for onnx.")],
+    format: Annotated[Literal["torch", "onnx", "aoti"], typer.Option(help="What to write; see above.")] = "torch",
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="MODULE:NAME of your own code that the model may import; repeat for several.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Write a trained network as a program that runs without this library, for graphs of any size.
+
+    torch is a program of torch.export, for Python with torch alone. onnx runs in onnxruntime and others. aoti is
+    compiled by AOTInductor for this kind of processor; C++ runs it with libtorch alone, see examples/cpp. Inputs are
+    the features of nodes and the edges of the graph or of its H-tree; docs/serving.md lists them, and the file names
+    its own.
+
+    Networks with a CRF head, with schedule bags or with positional encodings read more than that: serve them by
+    neuraltrees serve.
+
+    Example: neuraltrees export model.safetensors --format onnx --out model.onnx
+    """
+    with working("loading"):
+        from neuraltrees.serving.export import export as write
+        from neuraltrees.training.bundle import Bundle
+
+        loaded = Bundle.load(bundle, allow or ())
+    with working("exporting"):
+        program = write(loaded, out, format)
+    say(f"Written to {out}: {', '.join(program.inputs)} → answers")
