@@ -30,7 +30,8 @@ PACKAGES += ("serving", "theory", "training", "tuning")
 
 
 def python_of(path: Path) -> list[str]:
-    return re.findall(r"^```(?:python|\{code-cell\}[^\n]*)\n(.*?)^```", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    block = re.compile(r"^```(?:python|\{code-cell\}[^\n]*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+    return block.findall(path.read_text())
 
 
 @pytest.fixture

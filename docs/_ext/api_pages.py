@@ -146,7 +146,7 @@ def formula(text: str) -> str:
     >>> formula(r"\\sum_{u ∈ N(v)} h_u / \\sqrt{d_v}")
     'Σ<sub>u ∈ N(v)</sub> h<sub>u</sub> / √(d<sub>v</sub>)'
     """
-    found = escape(text)
+    found = escape(text, quote=False).replace(r"\{", "&#123;").replace(r"\}", "&#125;")
     found = re.sub(r"\\(?:mathrm|mathcal|text|mathbf|operatorname)\{([^{}]*)\}", r"\1", found)
     found = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1) / (\2)", found)
     found = re.sub(r"\\[, ]", " ", found).replace(r"\_", "_")
@@ -155,8 +155,7 @@ def formula(text: str) -> str:
         found = re.sub(rf"{re.escape(mark)}\{{([^{{}}]*)\}}", rf"<{tag}>\1</{tag}>", found)
         found = re.sub(rf"{re.escape(mark)}(\w)(?!\w)", rf"<{tag}>\1</{tag}>", found)
     found = re.sub(r"\\sqrt\{([^{}]*)\}", r"√(\1)", found)
-    found = re.sub(r"\\+([A-Za-z]+)", lambda word: SIGNS.get(word[1], word[1]), found)  # a function by its name
-    return re.sub(r"\\([{}])", r"\1", found)
+    return re.sub(r"\\+([A-Za-z]+)", lambda word: SIGNS.get(word[1], word[1]), found)  # a function by its name
 
 
 def _visit_math(self: Any, node: nodes.Element) -> None:

@@ -193,3 +193,25 @@ def test_experiments_are_listed_as_json(capsys: pytest.CaptureFixture[str]) -> N
     listed = json.loads(capsys.readouterr().out)
     assert {"name": "table1"}.items() <= listed[0].items()
     assert all(each["what"] for each in listed)
+
+
+def test_tune_and_demo_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("dataset: synthetic\nscenes: 20\nconv: gcn\nmodel: gnn\nepochs: 1\nhidden: 4\n")
+    grid = ["--layers", "1,2", "--hidden", "4", "--lr", "0.01", "--dropout", "0.5", "--weight-decay", "0"]
+    with pytest.raises(SystemExit) as end:
+        main(["tune", "--config", str(config), "--out", str(tmp_path / "tuned"), *grid, "--json", "--quiet"])
+    said = capsys.readouterr()
+    assert (end.value.code or 0, said.err) == (0, "")
+    found = json.loads(said.out)
+    assert found["metric"] == "accuracy" and found["best"]["layers"] in (1, 2)
+    assert {trial["point"]["layers"] for trial in found["trials"]} == {1, 2}
+    assert Path(found["config"]).exists()
+
+    size = ["--scenes", "12", "--runs", "1", "--epochs", "1", "--workers", "1"]
+    with pytest.raises(SystemExit) as end:
+        main(["demo", "--out", str(tmp_path / "demo"), *size, "--json"])
+    assert not end.value.code
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["networks"]) == 8 and Path(found["report"]).exists()
+    assert 0 <= found["exact_head"] <= 1 and 0 < found["optimum"] <= 1

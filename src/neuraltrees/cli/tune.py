@@ -7,7 +7,6 @@ import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,7 +155,7 @@ def _tune(settings: TrainConfig, grid: Grid, out: Path, workers: int) -> tuple[T
 
 def _plain(tuned: Tuned, metric: Metric, out: Path) -> dict[str, Any]:
     """The result as plain values: the best trial first."""
-    ranked = [asdict(trial) for trial in tuned.ranked()]
+    ranked = [vars(trial) | {"point": dict(trial.point)} for trial in tuned.ranked()]
     best = dict(tuned.best.point)
     return {"metric": metric.name, "best": best, "trials": ranked, "folder": str(out), "config": str(out / "best.yaml")}
 
