@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -123,8 +124,9 @@ class Group:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of what went wrong."""
-    return str(error).strip().splitlines()[0].rstrip(".")[:200] if str(error).strip() else type(error).__name__
+    """The first sentence of what went wrong, without the place in the source."""
+    first = re.sub(r"^\[\S+:\d+\] ", "", str(error).strip()).split("\n")[0].split(". ")[0]
+    return first.rstrip(".")[:200] or type(error).__name__
 
 
 class _Total(torch.autograd.Function):
