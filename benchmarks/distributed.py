@@ -60,7 +60,7 @@ def parts(options: argparse.Namespace) -> None:
             (f"PubMed, k={k}", lambda k=k: nt.ToHTree(max_treewidth=k)(CitationNetwork("PubMed", options.data)[0]))
         )
     graphs.append((f"{options.nodes:,} nodes, k=4", lambda: like_pubmed(options.nodes)))
-    print("graph                   parts  imbalance  more work  cuts of a part  rows sent a round   bar of 2 cuts")
+    print("graph                   parts  imbalance  more work  cuts of a part  rows sent per round bar of 2 cuts")
     for name, make in graphs:
         data = make()
         schedule, cost = network(options.layers).schedule, cost_of_state(HIDDEN)
@@ -154,9 +154,7 @@ def step(options: argparse.Namespace) -> None:
             pipe.send(None)
     one, quicker, possible = (median(each) for each in zip(*rows, strict=True))
     ratio = median(pair[1] / pair[2] for pair in rows)
-    print(
-        f"{options.nodes:,} nodes, k = 4, GCN, hidden {HIDDEN}, {options.layers} rounds: one process {one:.2f} s a step"
-    )
+    print(f"{options.nodes:,} nodes, k = 4, GCN, hidden {HIDDEN}, {options.layers} rounds: {one:.2f} s per step in one")
     print(f"two processes: {quicker:.2f} ×; two independent ones: {possible:.2f} ×; ratio {ratio:.2f} (bar ≥ 0.85)")
     print("bytes that process 0 sent in a step: " + ", ".join(f"{name} {size:,}" for name, size in sent.items()))
 

@@ -72,7 +72,7 @@ def main() -> None:
             if processes.main:
                 print(
                     f"{dist.get_backend()}, {group.size} process(es) on {torch.cuda.get_device_name()}, {conv}: "
-                    f"loss {ours:.2f} for {loss:.2f}, gradients differ by {apart:.1e}, {sent:,} bytes sent a step; "
+                    f"loss {ours:.2f} for {loss:.2f}, gradients differ by {apart:.1e}, {sent:,} bytes sent per step; "
                     f"whole step {1e3 * alone:.1f} ms, in parts {1e3 * together:.1f} ms",
                     flush=True,
                 )

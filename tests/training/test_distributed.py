@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,16 @@ def test_every_process_computes_graphs_of_its_own_in_the_same_order_every_time(t
         parts = [each[number] for each in first]
         blank = len(given.problem()[0].graphs)
         assert sorted(item for part in parts for item in part if item != blank) == [i for i in everything if i != blank]
+
+
+def test_processes_read_their_graphs_from_columns_that_one_has_written(together: Processes, tmp_path: Path) -> None:
+    given = SHARED[3]
+    kept = replace(given, training=given.training.replace(columns=str(tmp_path / "columns")))
+    for found in together.run(3, d.trained_together, kept, False):
+        d.assert_same(found, d.trained(given))
+    written = (tmp_path / "columns" / "index.json").stat().st_mtime_ns
+    together.run(2, d.trained_together, kept, False)
+    assert (tmp_path / "columns" / "index.json").stat().st_mtime_ns == written
 
 
 def test_dropout_differs_between_processes_and_repeats(together: Processes) -> None:

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from neuraltrees.decomposition.decompose import ProgressCallback
-from neuraltrees.errors import InputError, NeuralTreesWarning
+from neuraltrees.errors import InputError, LostProcessError, NeuralTreesWarning
 
 output = Console()
 notes = Console(stderr=True)  # progress, and what is good to know; silent with --quiet
@@ -101,10 +101,14 @@ def interrupts() -> Iterator[Callable[[], bool]]:
     for number, handler in before.items():
         if handler in (signal.default_int_handler, signal.SIG_DFL):
             signal.signal(number, on_signal)
+    after = dict(before)
     try:
         yield pressed.is_set
+    except LostProcessError:
+        after[signal.SIGTERM] = signal.SIG_IGN  # torchrun ends all processes now; this one first says why
+        raise
     finally:
-        for number, handler in before.items():
+        for number, handler in after.items():
             signal.signal(number, handler)
 
 

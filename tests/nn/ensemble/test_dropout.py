@@ -67,3 +67,16 @@ def test_attention_drops_messages_and_selves_by_different_masks() -> None:
     conv(torch.randn(40, 1, 3), conv.bind(messages))
     sent, selves = torch.cat(kept).flatten().view(2, -1)
     assert 0.2 < (sent == selves).float().mean() < 0.8
+
+
+def test_rows_of_a_part_have_the_masks_of_the_whole() -> None:
+    masks = DropoutMasks(torch.tensor([3, 8]), places=2)
+    numbers = torch.tensor([7, 0, 4])
+    assert torch.equal(masks.mask((3, 6), 1, 0.5, numbers), masks.mask((9, 6), 1, 0.5)[numbers])
+
+
+def test_streams_have_masks_of_their_own() -> None:
+    seeds = torch.arange(3)
+    plain, same, other = (DropoutMasks(seeds, stream=stream).mask((50, 20), 0, 0.5) for stream in (0, 0, 1))
+    assert torch.equal(plain, same)
+    assert 0.4 < float((plain == other).float().mean()) < 0.6

@@ -138,8 +138,10 @@ def random_forest(nodes: int, parts: int) -> tuple[torch.Tensor, torch.Tensor]:
     return parent, torch.randint(parts, (nodes,), generator=draw)
 
 
-def swept(group: Group | None, nodes: int, parts: int, gated: bool) -> tuple[Tensor, ...]:
-    """The sums of a sweep layer with the gradients of values and parameters: by one process, or of its own rows."""
+def swept(group: Group | None, nodes: int, parts: int, gated: bool) -> tuple[Any, ...]:
+    """The rows of a process, or all; their sums by a sweep layer, the gradients of values and of parameters, and the
+    bytes that were sent.
+    """
     parent, of_node = random_forest(nodes, parts)
     torch.manual_seed(2)
     layer = SweepLayer(3, scales=(1.0, 5.0), gated=gated).double()
@@ -151,4 +153,6 @@ def swept(group: Group | None, nodes: int, parts: int, gated: bool) -> tuple[Ten
     sums = layer(own, plan)
     (sums * weight[rows]).sum().backward()
     gradients = _gradients(layer)
-    return rows, sums.detach(), own.grad, gradients if group is None else group.total_(gradients)
+    if group is None:
+        return rows, sums.detach(), own.grad, gradients, 0
+    return rows, sums.detach(), own.grad, group.total_(gradients), group.sent.get("sweep", 0)

@@ -12,7 +12,7 @@ from torch_geometric.nn import GraphConv
 from neuraltrees.errors import InputError
 from neuraltrees.nn import NeuralTree, TreeRounds
 from neuraltrees.nn.parallel import Group
-from tests.nn.parallel.parted import CLASSES, FEATURES, Case, data_of, part, swept, whole
+from tests.nn.parallel.parted import CLASSES, FEATURES, Case, data_of, part, random_forest, swept, whole
 from tests.processes import MOST, Processes, processes
 
 CASES = [
@@ -109,8 +109,12 @@ def test_bytes_are_those_of_the_formula(graph: str, together: Processes) -> None
 @pytest.mark.parametrize("nodes", [1, 2, 7, 40])
 def test_sweeps_over_forests_that_are_cut_anywhere(nodes: int, gated: bool, together: Processes) -> None:
     for size in range(1, MOST + 1):
-        _, sums, of_values, gradients = swept(None, nodes, size, gated)
-        for rows, own, of_own, of_all in together.run(size, swept, nodes, size, gated):
+        _, sums, of_values, gradients, _ = swept(None, nodes, size, gated)
+        parent, of_node = random_forest(nodes, size)
+        cuts = sum(int(above >= 0 and of_node[above] != of_node[node]) for node, above in enumerate(parent.tolist()))
+        for rows, own, of_own, of_all, sent in together.run(size, swept, nodes, size, gated):
+            if not gated:  # three numbers per cut and channel up, one down, and their gradients
+                assert sent == 2 * (3 + 1) * cuts * 3 * 8
             torch.testing.assert_close(own, sums[rows], rtol=1e-9, atol=1e-12)
             torch.testing.assert_close(of_own, of_values[rows], rtol=1e-9, atol=1e-12)
             torch.testing.assert_close(of_all, gradients, rtol=1e-9, atol=1e-12)

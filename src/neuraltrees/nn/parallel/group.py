@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -55,11 +56,16 @@ class Group:
                 tensor.copy_(staged)
         return tensor
 
-    def total(self, tensor: Tensor) -> Tensor:
-        """The same as a new tensor; the gradient is the sum of the gradients of all processes."""
+    def total(self, tensor: Tensor, what: str | None = None) -> Tensor:
+        """The same as a new tensor; the gradient is the sum of the gradients of all processes.
+
+        Args:
+            tensor: what is summed.
+            what: what to count the bytes as; None to count none.
+        """
         if self.alone:
             return tensor
-        found: Tensor = _Total.apply(tensor, self)  # type: ignore[no-untyped-call]
+        found: Tensor = _Total.apply(tensor, self, what)  # type: ignore[no-untyped-call]
         return found
 
     def swap(self, rows: Tensor, given: Sequence[int], got: Sequence[int], what: str) -> Tensor:
@@ -118,16 +124,23 @@ class Group:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of what went wrong."""
-    return str(error).strip().splitlines()[0].rstrip(".")[:200] if str(error).strip() else type(error).__name__
+    """The first sentence of what went wrong, without the place in the source."""
+    first = re.sub(r"^\[\S+:\d+\] ", "", str(error).strip()).split("\n")[0].split(". ")[0]
+    return first.rstrip(".")[:200] or type(error).__name__
 
 
 class _Total(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, group: Group) -> Tensor:
-        ctx.group = group
-        return group.total_(tensor.clone(memory_format=torch.contiguous_format))
+    def forward(ctx: Any, tensor: Tensor, group: Group, what: str | None) -> Tensor:
+        ctx.group, ctx.what = group, what
+        return _counted_total(tensor, group, what)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return ctx.group.total_(grad.clone(memory_format=torch.contiguous_format)), None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        return _counted_total(grad, ctx.group, ctx.what), None, None
+
+
+def _counted_total(tensor: Tensor, group: Group, what: str | None) -> Tensor:
+    if what is not None:
+        group.count(tensor, what)
+    return group.total_(tensor.clone(memory_format=torch.contiguous_format))

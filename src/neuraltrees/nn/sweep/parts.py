@@ -130,8 +130,7 @@ class CutForest:
     def _everywhere(self, cuts: int, *given: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
         """Values of cuts that are known in one process each, in all of them; one exchange."""
         filled = [values.new_zeros(cuts, *values.shape[1:]).index_copy(0, which, values) for which, values in given]
-        self.group.count(torch.stack(filled), "sweep")
-        return self.group.total(torch.stack(filled)).unbind(0)
+        return self.group.total(torch.stack(filled), "sweep").unbind(0)
 
 
 def _piece_roots(parent: Array, part: Array) -> Array:
