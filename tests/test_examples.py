@@ -134,6 +134,14 @@ def test_molecules_are_learned_and_drawn_with_what_mattered(sandbox: Sandbox) ->
     assert sandbox.files() == {"out/bags.svg"}
 
 
+def test_scenes_are_labelled_and_a_confirmed_label_changes_others(sandbox: Sandbox) -> None:
+    printed = sandbox.run("06_scenes.py", "--out", "../out", "--epochs", 12, "--buildings", 60)
+    ours, best = _percent(printed, "Test accuracy"), _percent(printed, "the best possible")
+    assert 40 < ours < best
+    assert "a person says it is" in printed and "(100 %)" in printed
+    assert sandbox.files() == {"out/model.safetensors"}
+
+
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
 def test_examples_are_short_and_say_how_to_run_them(example: Path) -> None:
     code = example.read_text()
@@ -220,7 +228,12 @@ def test_python_of_the_guide_to_scenes_runs_in_order(
     exec(compile("\n".join(lines), "scenes.md", "exec"), {"__name__": "guide"})
     promised = [line.partition(")  # ")[2] for line in lines if line.startswith("print(")]
     assert len(promised) > 15 and capsys.readouterr().out.splitlines() == promised
-    assert {path.name for path in tmp_path.iterdir()} == {"map.json", "labelled.json", "objects.csv"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "map.json",
+        "labelled.json",
+        "objects.csv",
+        "model.safetensors",
+    }
 
 
 def python_blocks(page: Path) -> list[str]:

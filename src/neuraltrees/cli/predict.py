@@ -11,6 +11,7 @@ import typer
 
 from neuraltrees.cli.molecules import predict_smiles, reads_smiles
 from neuraltrees.cli.options import AsJson, Device
+from neuraltrees.cli.scenes import predict_scene
 from neuraltrees.cli.terminal import print_table, say, working
 from neuraltrees.errors import InputError
 from neuraltrees.files import write_whole
@@ -30,12 +31,16 @@ def predict(
         Path,
         typer.Argument(
             metavar="GRAPHS",
-            help="JSON file of graphs, in the format described above, a graph file with --nodes, or a list of SMILES.",
+            help="JSON file of graphs, in the format described above, a graph file with --nodes, a list of SMILES, or "
+            "a scene.",
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write the predictions to, as JSON; of SMILES also .csv.", show_default=False),
+        typer.Option(
+            help="File for the predictions, as JSON; of SMILES also .csv; of a scene the scene with its labels.",
+            show_default=False,
+        ),
     ] = None,
     known: Annotated[
         Path | None,
@@ -75,14 +80,25 @@ def predict(
     With a model trained on molecules, GRAPHS may be a list of SMILES: .smi or .txt with a SMILES and a name per line,
     or .csv with a column SMILES. Those that do not parse are reported by their line, and the rest is predicted.
 
+    With a model trained on scenes, GRAPHS is a scene: a Spark-DSG file, or what else `neuraltrees train` reads. --out
+    is then a copy of the Spark-DSG file with name, semantic_label and semantic_class_probabilities of its nodes set.
+
     Example: neuraltrees predict neuraltrees-runs/synthetic-neural-tree-sage/model.safetensors scene.json
     """
     with working("loading"):
         from neuraltrees.data.json_graphs import read_graphs
         from neuraltrees.data.known_labels import read_known
         from neuraltrees.serving import Predictor
+        from neuraltrees.training.bundle import Bundle
 
-        predictor = Predictor.load(bundle, device, allow or ())
+        model = Bundle.load(bundle, allow or ())
+    if model.inputs is not None:
+        if (nodes, ignore, smiles) != (None, None, None):
+            raise InputError("Expected no --nodes, --ignore and --smiles with a scene; got one. Leave them out.")
+        predict_scene(model, input, out, known, top, device, json)
+        return
+    with working("loading"):
+        predictor = Predictor(model, device)
         trained = predictor.bundle
         of_smiles = reads_smiles(predictor, input, nodes is not None)
     if of_smiles:

@@ -13,6 +13,7 @@ import yaml
 
 from neuraltrees.cli.molecules import describe_molecules
 from neuraltrees.cli.options import AsJson, Threads, with_options
+from neuraltrees.cli.scenes import describe_scenes
 from neuraltrees.cli.terminal import errors, interrupts, working
 from neuraltrees.cli.training_result import as_json, result_of, show_result
 from neuraltrees.datasets import DataSpec
@@ -57,6 +58,8 @@ def train(
     Example: neuraltrees train --dataset synthetic --conv sage --runs 3
 
     Molecules: neuraltrees train --dataset my.csv --smiles SMILES --target logS --split scaffold
+
+    Scenes: neuraltrees train --dataset scenes:maps --target room
     """
     settings = load_config(config, values)
     folder = out or Path("neuraltrees-runs") / folder_name(settings.dataset, *settings.network.words)
@@ -76,6 +79,8 @@ def train(
             problem = load_problem(settings)
         if settings.smiles is not None:
             describe_molecules(settings, problem)
+        if problem.task.inputs is not None:
+            describe_scenes(problem)
         with working("preparing batches, and H-trees where the network needs them"):
             trainer, save = _prepare(settings, problem, files, resume, threads)
         _train(trainer, save, checkpoint_every, folder if tensorboard else None)

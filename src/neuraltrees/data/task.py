@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import torch
 from torch import Tensor
@@ -28,6 +28,13 @@ from neuraltrees.objectives import Classification, Objective
 Splitter: TypeAlias = Callable[[int], Split]
 
 
+class Inputs(Protocol):
+    """How inputs that are no graphs, such as scenes, become graphs; kept with a trained network."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for files."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """Graphs, and what to learn of their nodes or of themselves.
@@ -47,6 +54,7 @@ class Task:
         edge_features: the same of edges; by default what `edge_attr` holds.
         sampler: how the treewidth is bounded; see `sample_bounded_treewidth`.
         method, terminal: how H-trees are built; see `ToHTree`.
+        inputs: what the graphs were made from, for predictions: `SceneFormat`.
 
     >>> graph = Data(x=torch.eye(3), y=torch.tensor([0, 1, 1]), edge_index=torch.tensor([[0, 1], [1, 2]]))
     >>> Task([graph], {"node": ("even", "odd")})
@@ -64,6 +72,7 @@ class Task:
     sampler: Sampler = "elimination"
     method: Method = "min_fill"
     terminal: Terminal = "clique"
+    inputs: Inputs | None = None
 
     def __init__(
         self,
@@ -78,10 +87,11 @@ class Task:
         sampler: Sampler = "elimination",
         method: Method = "min_fill",
         terminal: Terminal = "clique",
+        inputs: Inputs | None = None,
     ) -> None:
         objective = objective if isinstance(objective, Objective) else Classification(objective)
         values = (listed(graphs), objective, max_treewidth, seed, scaling, splitter, features, edge_features, sampler)
-        for name, value in zip(self.__match_args__, (*values, method, terminal), strict=True):
+        for name, value in zip(self.__match_args__, (*values, method, terminal, inputs), strict=True):
             object.__setattr__(self, name, value)
         if not isinstance(scaling, Scaling):
             raise InputError(f"Expected scaling as Scaling(...); got {scaling!r}. To scale: Task(...).scaled().")

@@ -45,6 +45,18 @@ def generated_preset(model: str, conv: str) -> dict[str, Any]:
     return scene_graph_preset(model, conv) | {"epochs": 200, "standardise": True, "log_sizes": True}
 
 
+def scenes_preset(model: str, conv: str) -> dict[str, Any]:
+    """The hyper-parameters of networks on typed H-trees of scenes.
+
+    >>> scenes_preset("neural-tree", "sage")["schedule"]
+    'typed'
+    """
+    found: dict[str, Any] = {"hidden": 64, "layers": 3, "dropout": 0.25, "residual": True, "layer_norm": True}
+    found |= {"epochs": 100, "lr": 0.004, "weight_decay": 1e-4, "warmup": 3, "cosine": True, "every_class": False}
+    found |= {"evaluate_every": 5, "crf_states": 8}
+    return found | ({"schedule": "typed"} if model == "neural-tree" else {})
+
+
 LOADERS = "neuraltrees.datasets.loaders"
 register_dataset("synthetic", f"{LOADERS}:load_synthetic", "generated scenes with a known posterior", generated_preset)
 register_dataset("stanford3dsg", f"{LOADERS}:load_stanford", "482 scene graphs of the paper", scene_graph_preset)
@@ -67,3 +79,6 @@ for _name in ("csl", "exp"):
         _name, "neuraltrees.datasets.expressivity:load_expressivity", "graphs hard to tell apart", graph_preset(100, 16)
     )
 register_dataset("buildings", f"{LOADERS}:load_buildings", "generated buildings of several rooms", generated_preset)
+register_dataset(
+    "scenes", "neuraltrees.scenes.loading:load_scenes", "scene graphs of robots", scenes_preset, members="FOLDER"
+)

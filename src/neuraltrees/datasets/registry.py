@@ -159,7 +159,7 @@ def entry_of(spec: DataSpec) -> DatasetEntry:
     if spec.smiles is not None:
         place = "neuraltrees.datasets.smiles_table:load_smiles"
         return DatasetEntry(spec.dataset, place, "a table of molecules", partial(smiles_preset, spec.dataset))
-    if spec.target is not None:
+    if spec.target is not None and not spec.dataset.startswith("scenes:"):
         raise InputError(
             f"Expected smiles=COLUMN beside target={spec.target}, the column of the SMILES; got none. For classes of "
             f"nodes of a graph file: label=COLUMN."

@@ -19,8 +19,8 @@ class DataSpec(Spec):
     dataset: str = option(
         "synthetic",
         "synthetic, buildings, stanford3dsg, cora, citeseer, pubmed, zinc, peptides-func, esol, freesolv, bace, tox21, "
-        "hiv, tu:NAME, csl, exp, a registered name, your own MODULE:FUNCTION, a graph file (.csv, .txt, .graphml or "
-        ".gr), or with --smiles a table of molecules.",
+        "hiv, tu:NAME, csl, exp, scenes:FOLDER (also scenes:stanford3dsg and scenes:buildings), a registered name, "
+        "your own MODULE:FUNCTION, a graph file (.csv, .txt, .graphml or .gr), or with --smiles a table of molecules.",
     )
     runs: int = option(1, "Independent runs, trained at once.", ge=1)
     seed: int = option(0, "Run r has the seed SEED + r, for its split, weights and dropout.", ge=0)
@@ -58,13 +58,20 @@ class DataSpec(Spec):
     )
     ignore: str | None = option(None, "Graph file: columns that are not features, separated by commas.")
     smiles: str | None = option(None, "Molecules: the column of the SMILES; the dataset is then a table with a header.")
-    target: str | None = option(None, "Molecules: the column of what to learn, or several separated by commas.")
+    target: str | None = option(
+        None, "Molecules: the column of what to learn, or several separated by commas. Scenes: room, object or all."
+    )
     task: Literal["auto", "regression", "classification"] = option(
         "auto", "Molecules: learn numbers or classes; by default what the cells suggest."
     )
     split: Literal["random", "scaffold"] = option(
         "random", "Molecules: a random split by the seed, or by Bemis-Murcko scaffolds."
     )
+    label_spaces: str | None = option(
+        None, "Scenes: files of label spaces, as room=rooms.csv,object=objects.yaml; by default what scenes say."
+    )
+    houses: str | None = option(None, "Scenes: a CSV file with the columns scene and house; by default by file names.")
+    shared_houses: bool = option(False, "Scenes: let a house be in several parts of the split.")
     train_per_class: int | None = option(
         None, "Citation networks: training nodes per class; by default all that remain.", ge=1
     )

@@ -12,6 +12,8 @@ from neuraltrees.experiments import (
     iterations,
     molecules,
     posterior_gap,
+    scenes_buildings,
+    scenes_stanford,
     structured_citations,
     structured_scenes,
     structured_stanford,
@@ -40,6 +42,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         *posterior_gap.EXPERIMENTS,
         structured_scenes.EXPERIMENT,
         structured_stanford.EXPERIMENT,
+        scenes_stanford.EXPERIMENT,
+        scenes_buildings.EXPERIMENT,
         *molecules.EXPERIMENTS,
     )
 }

@@ -17,6 +17,7 @@ from neuraltrees.nn.schedule import (
     NoRounds,
     Schedule,
     TreeRounds,
+    TypedRounds,
 )
 from neuraltrees.nn.sweep import SweepLayer, SweepPlan
 
@@ -54,4 +55,5 @@ __all__ = [
     "SweepLayer",
     "SweepPlan",
     "TreeRounds",
+    "TypedRounds",
 ]

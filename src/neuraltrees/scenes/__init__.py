@@ -20,22 +20,34 @@ from neuraltrees.scenes.write import set_labels as set_labels
 from neuraltrees.scenes.write import write_labels as write_labels
 
 if TYPE_CHECKING:
+    from neuraltrees.scenes.folders import FolderScene as FolderScene
+    from neuraltrees.scenes.folders import read_folder as read_folder
+    from neuraltrees.scenes.format import SceneFormat as SceneFormat
     from neuraltrees.scenes.generated import building_label_spaces as building_label_spaces
     from neuraltrees.scenes.generated import scene_of_building as scene_of_building
+    from neuraltrees.scenes.generated import scene_of_room as scene_of_room
     from neuraltrees.scenes.hetero import hetero_of_scene as hetero_of_scene
     from neuraltrees.scenes.hetero import scene_of_hetero as scene_of_hetero
+    from neuraltrees.scenes.scene_data import SceneData as SceneData
+    from neuraltrees.scenes.task import scene_task as scene_task
     from neuraltrees.scenes.tracker import SceneTracker as SceneTracker
     from neuraltrees.scenes.typed_trees import TypedTree as TypedTree
     from neuraltrees.scenes.typed_trees import typed_tree as typed_tree
 
 # Reading a file needs no torch.
 _LAZY = {
+    "FolderScene": "neuraltrees.scenes.folders",
+    "SceneData": "neuraltrees.scenes.scene_data",
+    "SceneFormat": "neuraltrees.scenes.format",
     "SceneTracker": "neuraltrees.scenes.tracker",
     "TypedTree": "neuraltrees.scenes.typed_trees",
     "building_label_spaces": "neuraltrees.scenes.generated",
     "hetero_of_scene": "neuraltrees.scenes.hetero",
+    "read_folder": "neuraltrees.scenes.folders",
     "scene_of_building": "neuraltrees.scenes.generated",
     "scene_of_hetero": "neuraltrees.scenes.hetero",
+    "scene_of_room": "neuraltrees.scenes.generated",
+    "scene_task": "neuraltrees.scenes.task",
     "typed_tree": "neuraltrees.scenes.typed_trees",
 }
 

@@ -1,14 +1,17 @@
-"""Generated buildings as scenes."""
+"""Built-in datasets as scenes."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from torch import Tensor
 from torch_geometric.data import Data
 
 from neuraltrees.datasets.stanford import OBJECT_LABELS, ROOM_LABELS
 from neuraltrees.errors import InputError
 from neuraltrees.scenes.labels import LabelSpace
-from neuraltrees.scenes.scene import ADJACENT, IN, Scene, SceneEdge, SceneNode
+from neuraltrees.scenes.scene import ADJACENT, IN, Float64, Scene, SceneEdge, SceneNode
 from neuraltrees.scenes.spec import OBJECT, ROOM
 
 _TYPES = (ROOM, OBJECT)
@@ -27,6 +30,9 @@ def building_label_spaces() -> dict[str, LabelSpace]:
 def scene_of_building(building: Data, labelled: bool = True) -> Scene:
     """A building of `SyntheticBuildings` as a scene: rooms and objects where they are in the building.
 
+    The position of a room is its middle, to which the features of its nodes are relative; the centre of its box is its
+    centroid. So the scene has all that the exact posterior of the labels depends on, wherever the building is.
+
     Ids are `room_0`, `room_1`, ..., `object_5` and so on, by the number of the node. All edges of the building are
     edges of the scene: make its typed graph with `TypedGraphSpec(object_edges=False)`.
 
@@ -34,13 +40,34 @@ def scene_of_building(building: Data, labelled: bool = True) -> Scene:
         building: an element of `SyntheticBuildings`.
         labelled: whether nodes have their true labels.
     """
-    if not isinstance(building, Data) or any(
-        not isinstance(building.get(key), Tensor) for key in ("x", "pos", "y", "node_type", "edge_index")
-    ):
-        raise InputError("Expected a building of SyntheticBuildings, with x, pos, y, node_type and edge_index.")
-    kinds, labels = building.node_type.tolist(), building.y.tolist()
+    _check(building, ("x", "pos", "y", "node_type", "edge_index"), "a building of SyntheticBuildings")
+    centres = building.pos.double().numpy()
+    middles = centres - building.x[:, :3].double().numpy()
+    is_room = (building.node_type == _TYPES.index(ROOM)).unsqueeze(1).numpy()
+    return _scene(building, np.where(is_room, middles, centres), centres, labelled)
+
+
+def scene_of_room(graph: Data, labelled: bool = True) -> Scene:
+    """A graph of `StanfordSceneGraphs` or `SyntheticScenes` as a scene, a room and its objects; as `scene_of_building`.
+
+    Args:
+        graph: an element of these datasets.
+        labelled: whether nodes have their true labels.
+    """
+    _check(graph, ("x", "y", "node_type", "edge_index"), "a graph of StanfordSceneGraphs")
+    centres = graph.x[:, :3].double().numpy()
+    return _scene(graph, centres, centres, labelled)
+
+
+def _check(graph: Any, keys: tuple[str, ...], what: str) -> None:
+    if not isinstance(graph, Data) or any(not isinstance(graph.get(key), Tensor) for key in keys):
+        raise InputError(f"Expected {what}, with {', '.join(keys[:-1])} and {keys[-1]}.")
+
+
+def _scene(graph: Data, positions: Float64, centres: Float64, labelled: bool) -> Scene:
+    kinds, labels = graph.node_type.tolist(), graph.y.tolist()
     ids = [f"{_TYPES[kind]}_{i}" for i, kind in enumerate(kinds)]
-    positions, sizes = building.pos.double().numpy(), building.x[:, 3:].double().numpy()
+    sizes = graph.x[:, 3:].double().numpy()
     nodes = [
         SceneNode(
             ids[i],
@@ -49,12 +76,13 @@ def scene_of_building(building: Data, labelled: bool = True) -> Scene:
             labels[i] if labelled else None,
             positions[i],
             sizes[i],
+            centres[i],
         )
         for i, kind in enumerate(kinds)
     ]
     edges = [
         SceneEdge(ids[b], ids[a], ADJACENT if kinds[a] == kinds[b] else IN)
-        for a, b in building.edge_index.t().tolist()
+        for a, b in graph.edge_index.t().tolist()
         if a < b
     ]
     return Scene.of(nodes, edges)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -177,6 +177,19 @@ def graph_in_rooms(scene: Scene, room: Int64, spec: TypedGraphSpec) -> TypedGrap
         joined[:, 2],
         {scene.ids[i]: vector for i, vector in scene.embeddings.items() if number[i] >= 0},
     )
+
+
+def joined_graph(graphs: Sequence[TypedGraph]) -> TypedGraph:
+    """Several graphs of the same types and relations as one; ids may then occur more than once."""
+    sizes = np.array([graph.num_nodes for graph in graphs])
+    shifts = np.cumsum(sizes) - sizes
+    columns: Any = {
+        name: np.concatenate([getattr(graph, name) for graph in graphs])
+        for name in ("node_type", "labels", "positions", "sizes", "edge_relation")
+    }
+    edges = np.concatenate([graph.edges + shift for graph, shift in zip(graphs, shifts, strict=True)])
+    ids = tuple(name for graph in graphs for name in graph.ids)
+    return replace(graphs[0], ids=ids, edges=edges, embeddings={}, **columns)
 
 
 def relation_codes(names: tuple[str, ...]) -> tuple[tuple[str, ...], Int64]:

@@ -48,6 +48,13 @@ class NodeLabel:
             if not good or not 0 <= value <= 1:
                 raise InputError(f"Expected probabilities by name, from 0 to 1; got {name!r}: {value!r}.")
 
+    @classmethod
+    def trusted(cls, name: str, label: int | None, probabilities: Mapping[str, float]) -> NodeLabel:
+        """A label that is surely valid, made without a look at every probability: for many of them."""
+        made = object.__new__(cls)
+        made.__dict__.update(name=name, label=label, probabilities=probabilities)
+        return made
+
     @property
     def values(self) -> dict[str, Any]:
         """The attributes of a Spark-DSG node that are to be set."""

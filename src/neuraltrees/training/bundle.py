@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from neuraltrees.data.features import describe, from_description
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
+from neuraltrees.data.task import Inputs
 from neuraltrees.decomposition.decompose import Method
 from neuraltrees.decomposition.sampling import Sampler
 from neuraltrees.errors import DivergedError, InputError
@@ -20,6 +21,7 @@ from neuraltrees.nn.encoder import Categories, Features
 from neuraltrees.nn.network import Network
 from neuraltrees.objectives import Classification, Objective, find_objective
 from neuraltrees.options import find_place
+from neuraltrees.scenes.format import SceneFormat
 from neuraltrees.training.checkpoint import load_tensors, save_tensors
 from neuraltrees.training.runs import Fitted
 from neuraltrees.training.spec import NetworkSpec
@@ -44,6 +46,7 @@ class Bundle:
         scaling: how features are scaled first.
         max_treewidth, seed, sampler, method, terminal: how H-trees are built.
         facts: where it comes from, such as its metrics.
+        inputs: how scenes become its graphs, for a network that was trained on scenes.
     """
 
     network: NetworkSpec
@@ -59,6 +62,7 @@ class Bundle:
     sampler: Sampler = "elimination"
     method: Method = "min_fill"
     terminal: Terminal = "clique"
+    inputs: Inputs | None = None
 
     @classmethod
     def of(cls, fitted: Fitted, run: int | Sequence[int] | None = None) -> Bundle:
@@ -104,6 +108,7 @@ class Bundle:
             task.sampler,
             task.method,
             task.terminal,
+            task.inputs,
         )
 
     @property
@@ -137,7 +142,9 @@ class Bundle:
     def build(self) -> Network:
         """The network with its weights, ready to predict; torch's own generator stays as it was."""
         with torch.random.fork_rng(devices=[]):
-            network = self.network.build_for(self.features, self.edge_features, self.objective, self.members)
+            network = self.network.build_for(
+                self.features, self.edge_features, self.objective, self.members, self.inputs
+            )
         network.load_state_dict(self.weights)
         return network.eval()
 
@@ -161,6 +168,7 @@ class Bundle:
             "walks": self.scaling.walks,
             "laplacian": self.scaling.laplacian,
             "facts": self.facts,
+            "scenes": None if self.inputs is None else self.inputs.as_dict(),
         }
         parts = {name: getattr(self.scaling, name) for name in STATISTICS}
         scale = {name: value for name, value in parts.items() if value is not None}
@@ -210,6 +218,7 @@ class Bundle:
                 about.get("sampler", "paper"),  # an older file had no other
                 about.get("method", "min_fill"),
                 about.get("terminal", "clique"),
+                SceneFormat.from_dict(about["scenes"]) if about.get("scenes") else None,
             )
             bundle.build()
         except (KeyError, TypeError, AttributeError, RuntimeError) as error:

@@ -20,7 +20,7 @@ PAPER_MODELS: tuple[ModelName, ...] = ("neural-tree", "gnn")  # those that the p
 ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
 HeadName: TypeAlias = Literal["node", "graph", "crf", "labels", "none"]
 Pool: TypeAlias = Literal["sum", "mean", "max", "attention"]
-ScheduleName: TypeAlias = Literal["bags"]
+ScheduleName: TypeAlias = Literal["bags", "typed"]
 BagStart: TypeAlias = Literal["zero", "mean", "sum"]
 Learning: TypeAlias = Literal["pseudo", "marginal", "likelihood"]
 Optimiser: TypeAlias = Literal["adam", "adamw"]
@@ -63,7 +63,9 @@ class NetworkSpec(Spec):
     pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
     edge_features: bool = option(True, "Use the features of edges, where the data has any.")
     schedule: str | None = option(
-        None, "bags: states of nodes and bags together; or MODULE:NAME of your own. By default the model's."
+        None,
+        "bags: states of nodes and bags together; typed: typed H-trees of scenes; or MODULE:NAME of your own. By "
+        "default the model's.",
     )
     head: str | None = option(
         None, "node, graph, crf, labels, none, or MODULE:NAME of your own, instead of the task's."
@@ -111,6 +113,8 @@ class NetworkSpec(Spec):
         """What the network is called: its model, where there are messages its convolution or parts, and a CRF head."""
         if self.schedule == "bags":
             words: tuple[str, ...] = (self.model, f"bags ({self.parts})")
+        elif self.schedule == "typed":
+            words = (self.model, "typed", str(self.conv))
         else:
             words = (self.model,) if self.model in ("mlp", "none") else (self.model, str(self.conv))
         return (*words, "crf") if self.head == "crf" else words
@@ -133,6 +137,8 @@ class NetworkSpec(Spec):
             return self.model == "neural-tree"
         if self.schedule == "bags":
             return bool(self._bag_options().needs_tree)
+        if self.schedule == "typed":
+            return True
         return bool(getattr(find_place(self.schedule), "needs_tree", True))
 
     def as_dict(self) -> dict[str, Any]:
@@ -147,7 +153,7 @@ class NetworkSpec(Spec):
 
     def build(self, task: Task, runs: int | None = None) -> Network:
         """The network for the features and answers of a task."""
-        return self.build_for(task.features, task.edge_features, task.objective, runs)
+        return self.build_for(task.features, task.edge_features, task.objective, runs, task.inputs)
 
     def _bag_options(self) -> Any:
         from neuraltrees.nn.schedule.bags.options import BagOptions
@@ -176,7 +182,19 @@ class NetworkSpec(Spec):
             samples=self.crf_samples,
         )
 
-    def build_for(self, features: Any, edge_features: Any, objective: Any, runs: int | None = None) -> Network:
+    def _typed_rounds(self, inputs: Any) -> Any:
+        from neuraltrees.nn import TypedRounds
+
+        count = getattr(inputs, "num_relations", None)
+        if count is None:
+            raise InputError(
+                "Expected scenes for the schedule typed, such as --dataset scenes:FOLDER; got graphs. Leave it out."
+            )
+        return TypedRounds.of(len(inputs.types), count, inputs.geometry)
+
+    def build_for(
+        self, features: Any, edge_features: Any, objective: Any, runs: int | None = None, inputs: Any = None
+    ) -> Network:
         """The same, given what a task has."""
         from neuraltrees.nn import (
             GNN,
@@ -201,6 +219,8 @@ class NetworkSpec(Spec):
         schedule: Any = None
         if self.schedule == "bags":
             schedule = partial(BagRounds, options=self._bag_options())
+        elif self.schedule == "typed":
+            schedule = self._typed_rounds(inputs)
         elif self.schedule is not None:
             schedule = find_place(self.schedule)
         if self.model == "none" and schedule is None:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 import torch
+from torch import Tensor
 
-from neuraltrees.nn.ensemble.sparse import Coefficients, ScatterMap, SparseMap
+from neuraltrees.nn.ensemble.sparse import Coefficients, ScatterChoice, ScatterMap, SparseMap
 from neuraltrees.nn.ensemble.weighted_sum import FusedSum, ScatterSum, SumEntries
 
 
@@ -20,6 +21,10 @@ class ScatterBackend:
     def map(self, entries: Coefficients) -> ScatterMap:
         """A sum of states with fixed coefficients."""
         return ScatterMap(entries)
+
+    def choice(self, index: Tensor, columns: int) -> ScatterChoice:
+        """Some of so many states, one after another."""
+        return ScatterChoice(index, columns)
 
     def weighted_sum(self, messages: SumEntries) -> ScatterSum:
         """A sum of states with weights that are computed."""
@@ -37,6 +42,10 @@ class SparseBackend:
     def map(self, entries: Coefficients) -> SparseMap:
         """A sum of states with fixed coefficients."""
         return SparseMap.of(entries, self.dtype, self.device)
+
+    def choice(self, index: Tensor, columns: int) -> SparseMap:
+        """Some of so many states, one after another."""
+        return SparseMap.choosing(index, columns, self.dtype, self.device)
 
     def weighted_sum(self, messages: SumEntries) -> FusedSum:
         """A sum of states with weights that are computed."""

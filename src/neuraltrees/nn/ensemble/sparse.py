@@ -10,6 +10,8 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from neuraltrees.movable import moved_fields
+
 
 @dataclass(frozen=True)
 class Coefficients:
@@ -64,9 +66,27 @@ class ScatterMap:
         return h.new_zeros(self.shape[0], *h.shape[1:]).index_add(0, self.entries.row, messages)
 
 
+@dataclass(frozen=True, eq=False)
+class ScatterChoice:
+    """The map from so many states to some of them, one after another, as `ScatterMap`."""
+
+    index: Tensor
+    columns: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.index.shape[0], self.columns
+
+    def __call__(self, h: Tensor) -> Tensor:
+        """Shapes: h :math:`(N, *)` → :math:`(M, *)`"""
+        return h.index_select(0, self.index)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseMap:
     """A map in compressed rows, and its transpose for the gradient: one pass over the states either way.
+
+    A map that is made where no gradients are computed gets its transpose when it is first needed.
 
     >>> double = Coefficients(torch.tensor([0, 1]), torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), (2, 2))
     >>> SparseMap.of(double)(torch.tensor([[5.0], [7.0]])).flatten().tolist()
@@ -76,19 +96,35 @@ class SparseMap:
     shape: tuple[int, int]
     entries: int
     forward: _Rows
-    backward: _Rows
+    backward: _Rows | None
 
     @classmethod
     def of(cls, entries: Coefficients, dtype: torch.dtype = torch.float32, device: Any = None) -> SparseMap:
         """The map with these entries; entries of zero are left out."""
         used = entries.value != 0
-        row, col, value = entries.row[used], entries.col[used], entries.value[used].to(dtype)
+        row, col, value = entries.row, entries.col, entries.value.to(dtype)
+        if not bool(used.all()):
+            row, col, value = row[used], col[used], value[used]
         return cls(
             entries.shape,
             len(row),
             _Rows.of(row, col, value, entries.shape[0], device),
-            _Rows.of(col, row, value, entries.shape[1], device),
+            _Rows.of(col, row, value, entries.shape[1], device) if torch.is_grad_enabled() else None,
         )
+
+    @classmethod
+    def choosing(cls, index: Tensor, columns: int, dtype: torch.dtype = torch.float32, device: Any = None) -> SparseMap:
+        """The map from so many states to some of them, one after another.
+
+        Shapes: index :math:`(M)`
+        """
+        if torch.is_grad_enabled():
+            rows = torch.arange(len(index))
+            backward = _Rows.of(index, rows, torch.ones(len(index), dtype=dtype), columns, device)
+        else:
+            backward = None
+        forward = _Rows(index.to(device), index.to(device), None, single=True)
+        return cls((len(index), columns), len(index), forward, backward)
 
     @classmethod
     def of_features(cls, x: Tensor, dtype: torch.dtype = torch.float32, device: Any = None) -> SparseMap:
@@ -107,11 +143,25 @@ class SparseMap:
         out: Tensor = _Apply.apply(h, self)  # type: ignore[no-untyped-call]
         return out
 
+    def transposed(self) -> _Rows:
+        """The rows of the transpose."""
+        if self.backward is None:
+            object.__setattr__(self, "backward", self.forward.transposed(self.shape))
+        assert self.backward is not None
+        return self.backward
+
+    def to(self, device: torch.device) -> SparseMap:
+        """The same map on another device."""
+        if self.forward.index.device == torch.device(device):
+            return self
+        backward = None if self.backward is None else moved_fields(self.backward, device)
+        return SparseMap(self.shape, self.entries, moved_fields(self.forward, device), backward)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, entries={self.entries})"
 
 
-Map: TypeAlias = ScatterMap | SparseMap
+Map: TypeAlias = ScatterMap | ScatterChoice | SparseMap
 
 
 @dataclass(frozen=True)
@@ -125,21 +175,32 @@ class _Rows:
 
     @classmethod
     def of(cls, row: Tensor, col: Tensor, value: Tensor, rows: int, device: Any) -> _Rows:
-        order = row.argsort(stable=True)
         count = row.bincount(minlength=rows)
+        if not bool((row[1:] >= row[:-1]).all()):
+            order = row.argsort(stable=True)
+            col, value = col[order], value[order]
         # Indices of 32 bits are quicker to read; both arrays must have the same type.
         largest = max(len(row), int(col.max()) if len(col) else 0)
         kind = torch.int32 if largest <= torch.iinfo(torch.int32).max else torch.int64
         start = torch.zeros(rows, dtype=kind)
         start[1:] = count.cumsum(0)[:-1]
         ones = bool((value == 1).all())
-        index = col[order].to(kind)
+        index = col.to(kind)
         return cls(
             start.to(device),
             index.to(device),
-            None if ones else value[order].to(device),
+            None if ones else value.to(device),
             single=ones and bool((count == 1).all()),
         )
+
+    def transposed(self, shape: tuple[int, int]) -> _Rows:
+        """The rows of the transpose of a matrix of this shape."""
+        index = self.index.cpu().long()
+        row = torch.arange(shape[0])
+        if not self.single:
+            row = row.repeat_interleave(self.start.cpu().long().diff(append=torch.tensor([len(index)])))
+        value = torch.ones(len(index)) if self.value is None else self.value.cpu()
+        return _Rows.of(index, row, value, shape[1], self.index.device)
 
     def sums(self, h: Tensor) -> Tensor:
         flat = h.flatten(1)
@@ -158,4 +219,4 @@ class _Apply(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return ctx.map.backward.sums(grad), None
+        return ctx.map.transposed().sums(grad), None

@@ -7,6 +7,7 @@ from neuraltrees.nn.schedule.none import HiddenLayer, NoRounds
 from neuraltrees.nn.schedule.rounds import Rounds
 from neuraltrees.nn.schedule.schedule import Body, Schedule
 from neuraltrees.nn.schedule.tree import TreeRounds
+from neuraltrees.nn.schedule.typed import TypedRounds
 
 __all__ = [
     "BagOptions",
@@ -19,4 +20,5 @@ __all__ = [
     "Rounds",
     "Schedule",
     "TreeRounds",
+    "TypedRounds",
 ]

@@ -88,15 +88,28 @@ class Rounds(Schedule):
             if not isinstance(x, Tensor) or x.layout != torch.strided:
                 raise InputError("Expected dense features for a PyG convolution; got sparse ones. Use x.to_dense().")
             start = lift_to_leaves(x, plan.lift)
-        h: Tensor = self.convs[0](start, plan.rounds[0], edges)
-        for i, bound in enumerate(plan.rounds[1:]):
-            before = self.activation(self.norms[i](h, plan.copies[i]) if self.norms else h)
-            h = self.convs[i + 1](self.drops[i](before), bound, edges)
-            if self.residual[i + 1]:
-                own = plan.own[i + 1]
+        h: Tensor = self._round(0, start, plan, edges)
+        for i in range(1, len(plan.rounds)):
+            before = self.activation(self.norms[i - 1](h, plan.copies[i - 1]) if self.norms else h)
+            h = self._round(i, self.drops[i - 1](before), plan, edges)
+            if self.residual[i]:
+                own = plan.own[i]
                 h = h + (before if own is None else own(before))
         h = h if plan.pool is None else plan.pool(h)
         return self.norms[-1](h) if self.body.layer_norm else h
+
+    def _round(self, number: int, h: Any, plan: RoundPlan, edges: Tensor | None) -> Tensor:
+        sent, carried = self._sent(number, h, plan), self._carried(number, edges, plan)
+        found: Tensor = self.convs[number](sent, plan.rounds[number], carried)
+        return found
+
+    def _sent(self, number: int, h: Any, plan: RoundPlan) -> Any:
+        """The rows that the messages of a round name as sources, of the states before it."""
+        return h
+
+    def _carried(self, number: int, edges: Tensor | None, plan: RoundPlan) -> Tensor | None:
+        """The rows of edge features that the messages of a round name."""
+        return edges
 
     def activation(self, h: Tensor) -> Tensor:
         """The activation after a round."""

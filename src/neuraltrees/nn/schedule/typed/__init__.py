@@ -1,0 +1,6 @@
+"""Rounds on the typed H-tree of a scene: gates by relation, and geometry in first states and in messages."""
+
+from neuraltrees.nn.schedule.typed.schedule import TypedRounds
+from neuraltrees.nn.schedule.typed.structure import TypedStructure
+
+__all__ = ["TypedRounds", "TypedStructure"]

@@ -1,0 +1,133 @@
+"""Relative geometry as states: of the edges of a scene graph, and of the edges of its H-tree."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from neuraltrees.nn.ensemble.linear import RunLinear
+from neuraltrees.nn.ensemble.sparse import Map
+from neuraltrees.nn.schedule.typed.structure import GEOMETRY
+
+LENGTHS = 4  # the first numbers of a geometry are lengths: offset and distance
+NUMBERS = GEOMETRY + 10  # per edge, with what follows from them and a one
+
+
+FARTHEST = 1e9  # metres; a size beyond it is not one
+
+
+class RunTable(nn.Module):
+    """A learned vector per number.
+
+    Args:
+        rows: how many there are.
+        width: their size.
+        runs: number of independent runs.
+        start: the value they start at; None for random ones.
+
+    Shapes: a map from the rows to :math:`M` of them → :math:`(M, *, width)`
+    """
+
+    def __init__(self, rows: int, width: int, runs: int | None, start: float | None = None) -> None:
+        super().__init__()
+        self.start = start
+        self.weight = nn.Parameter(torch.empty(*(() if runs is None else (runs,)), rows, width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        if self.start is not None:
+            nn.init.constant_(self.weight, self.start)
+            return
+        bound = 1 / math.sqrt(self.weight.shape[-1])
+        nn.init.uniform_(self.weight, -bound, bound)
+
+    def forward(self, chosen: Map) -> Tensor:
+        return chosen(self.weight if self.weight.dim() == 2 else self.weight.transpose(0, 1))
+
+
+class EdgeGeometry(nn.Module):
+    r""":math:`φ_ρ` of the edges of the graph: a layer of its own for every relation, ReLU, then linear maps to first
+    states of the bag where an edge is at home, and of its source and its target. A node has the mean over its edges of
+    a relation, and how many these are.
+
+    Args:
+        relations: number of relations.
+        width: size of first states.
+        runs: number of independent runs.
+        hidden: size between.
+
+    Shapes: `forward` rows :math:`(m, relations · 23)`, see `by_relation`, counts :math:`(n, 2 · relations)` →
+    :math:`(n + B, *, width)`
+    """
+
+    def __init__(self, relations: int, width: int, runs: int | None, hidden: int) -> None:
+        super().__init__()
+        self.first = RunLinear(NUMBERS * relations, hidden, runs, bias=False)
+        self.home = RunLinear(hidden, width, runs, bias=False)
+        self.source = RunLinear(hidden, width, runs, bias=False)
+        self.target = RunLinear(hidden, width, runs, bias=False)
+        self.count = RunLinear(2 * relations, width, runs, bias=False)
+        self.reset_parameters()
+
+    def forward(self, rows: Tensor, counts: Tensor, to_source: Map, to_target: Map, to_home: Map) -> Tensor:
+        z = self.first.multiply(rows).relu()
+        nodes = self.source.multiply(to_source(z)) + self.target.multiply(to_target(z)) + self.count.multiply(counts)
+        return torch.cat([nodes, self.home.multiply(to_home(z))])
+
+    def reset_parameters(self) -> None:
+        for lin in (self.first, self.home, self.source, self.target, self.count):
+            lin.reset_parameters()
+        # A row has the numbers of one relation alone.
+        bound = 1 / math.sqrt(NUMBERS)
+        nn.init.uniform_(self.first.weight, -bound, bound)
+
+
+def by_relation(geometry: Tensor, relation: Tensor, relations: int) -> Tensor:
+    """The geometry of every edge in the columns of its relation, with what follows from it for two boxes: horizontal
+    distance, differences of their bottoms and tops, and along every axis the gap between them and the margin of the one
+    within the other; then a one. Lengths are given by their signed logarithm.
+
+    Shapes: geometry :math:`(m, 13)`, relation :math:`(m)` → :math:`(m, relations · 23)`
+    """
+    offset, known = geometry[:, :3], geometry[:, 10:].prod(1, keepdim=True)
+    sizes = geometry[:, 4:10].exp().clamp(max=FARTHEST)
+    half, grown = (sizes[:, :3] - sizes[:, 3:]) / 2, (sizes[:, :3] + sizes[:, 3:]) / 2
+    heights = torch.stack([offset[:, 2] - half[:, 2], offset[:, 2] + half[:, 2]], 1)
+    boxes = torch.cat([heights, offset.abs() - grown, half.abs() - offset.abs()], 1) * known
+    flat = offset[:, :2].square().sum(1, keepdim=True).sqrt()
+    lengths = signed_log(torch.cat([geometry[:, :LENGTHS], flat, boxes], 1))
+    numbers = torch.cat([lengths, geometry[:, LENGTHS:], torch.ones_like(flat)], 1)
+    mine = nn.functional.one_hot(relation, relations).to(numbers.dtype)
+    return (mine.unsqueeze(2) * numbers.unsqueeze(1)).flatten(1)
+
+
+class TreeOffsets(nn.Module):
+    """What the messages of tree edges carry: a layer of their offsets, with a vector per relation, and ReLU.
+
+    Shapes: `forward` rows :math:`(E, 4)`, a map from relations to edges → :math:`(E, *, width)`
+    """
+
+    def __init__(self, relations: int, width: int, runs: int | None) -> None:
+        super().__init__()
+        self.lin = RunLinear(LENGTHS, width, runs, bias=False)
+        self.relation = RunTable(relations, width, runs)
+
+    def forward(self, rows: Tensor, relation: Map) -> Tensor:
+        carried: Tensor = self.lin.multiply(rows) + self.relation(relation)
+        return carried.relu()
+
+    def reset_parameters(self) -> None:
+        self.lin.reset_parameters()
+        self.relation.reset_parameters()
+
+
+def offset_rows(offset: Tensor) -> Tensor:
+    """Offset and distance, by their signed logarithm. Shapes: :math:`(E, 3)` → :math:`(E, 4)`"""
+    return signed_log(torch.cat([offset, offset.square().sum(1, keepdim=True).sqrt()], 1))
+
+
+def signed_log(lengths: Tensor) -> Tensor:
+    """:math:`\\mathrm{sign}(x) \\log(1 + |x|)`: nearly x for what is near, and small for what is far away."""
+    return lengths.sign() * lengths.abs().log1p()

@@ -1,0 +1,167 @@
+"""The typed H-tree as plain tensors: all that typed rounds read of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from neuraltrees.errors import InputError
+from neuraltrees.nn.messages import Messages
+
+DOWN = 2  # edge type of messages from a bag to its children
+GEOMETRY = 13  # numbers per edge of the graph: offset, distance, sizes of both ends, which of these are known
+# What the entries of the attributes of a graph with a typed tree count, for batches; see `SceneData`.
+SCENE_ATTRIBUTES = {
+    "scene_kind": None,
+    "scene_offset": None,
+    "scene_ends": "graph nodes",
+    "scene_home": "tree nodes",
+    "scene_relation": None,
+    "scene_geometry": None,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TypedStructure:
+    r"""A typed H-tree of N nodes, L of them leaves and B bags, of a graph of n nodes and m edges.
+
+    Shapes: leaf, kappa and leaf_edge :math:`(L)`, bag :math:`(B)`, kind :math:`(N)`, edge_index :math:`(2, E)`,
+    edge_type :math:`(E)`, offset :math:`(E, 3)`, ends :math:`(2, m)`, home and relation :math:`(m)`, geometry
+    :math:`(m, 13)`
+
+    Args:
+        num_nodes: n.
+        leaf, bag: the tree nodes that are leaves, and the others.
+        kappa: the graph node of every leaf.
+        leaf_edge: the edge from its bag to every leaf, as a place in `edge_index`.
+        kind: type of a leaf; for a bag the number of types plus :math:`\sum 2^t` over the set of its types.
+        edge_index, edge_type: both directions of the tree's edges; 0 root-root, 1 up, 2 down.
+        offset: centre of the source less centre of the target.
+        ends: source and target of every edge of the graph.
+        home: the bag where the geometry of an edge is added.
+        relation: what relation an edge is.
+        geometry: of an edge; see `TypedTree`.
+    """
+
+    num_nodes: int
+    leaf: Tensor
+    bag: Tensor
+    kappa: Tensor
+    leaf_edge: Tensor
+    kind: Tensor
+    edge_index: Tensor
+    edge_type: Tensor
+    offset: Tensor
+    ends: Tensor
+    home: Tensor
+    relation: Tensor
+    geometry: Tensor
+
+    @classmethod
+    def of(cls, data: Data) -> TypedStructure:
+        """That of a graph with a typed H-tree, or of a batch of them."""
+        missing = [name for name in ("tree_leaf", *SCENE_ATTRIBUTES) if name not in data]
+        if missing:
+            raise InputError(
+                f"Expected a graph with a typed H-tree; got {type(data).__name__} without {', '.join(missing)}. Make "
+                f"it of a scene: SceneFormat.graph(scene), or use another schedule."
+            )
+        edge_index, edge_type, leaf, kind = (
+            data[name].cpu() for name in ("tree_edge_index", "tree_edge_type", "tree_leaf", "scene_kind")
+        )
+        # Messages are summed where they arrive.
+        order = edge_index[1].argsort(stable=True)
+        edge_index, edge_type = edge_index[:, order], edge_type[order]
+        count = kind.shape[0]
+        is_bag = torch.ones(count, dtype=torch.bool)
+        is_bag[leaf] = False
+        into = torch.empty(count, dtype=torch.int64)
+        down = (edge_type == DOWN).nonzero().flatten()
+        into[edge_index[1, down]] = down
+        rest: Any = (data[name].cpu() for name in list(SCENE_ATTRIBUTES)[2:])
+        return cls(
+            int(data.num_nodes),
+            leaf,
+            is_bag.nonzero().flatten(),
+            data.tree_kappa.cpu(),
+            into[leaf],
+            kind,
+            edge_index,
+            edge_type,
+            data.scene_offset.cpu()[order],
+            *rest,
+        )
+
+    def first_states(self) -> Tensor:
+        """The row of every tree node among first states: graph nodes, then bags. Shapes: → :math:`(N)`"""
+        place = torch.empty_like(self.kind)
+        place = place.index_copy(0, self.leaf, self.kappa)
+        return place.index_copy(0, self.bag, self._bag_rows())
+
+    def bag_rows(self) -> Tensor:
+        """The row of every tree node among bags; that of a leaf means nothing. Shapes: → :math:`(N)`"""
+        return torch.zeros_like(self.kind).index_copy(0, self.bag, self._bag_rows() - self.num_nodes)
+
+    def _bag_rows(self) -> Tensor:
+        return self.num_nodes + torch.arange(self.bag.shape[0], device=self.bag.device)
+
+    def relations(self, types: int) -> Tensor:
+        """The relation of every message, (kind, direction, kind), from 0. Shapes: → :math:`(E)`"""
+        kinds = num_kinds(types)
+        # No bag is empty, so that its kinds begin one lower.
+        kind = self.kind - (self.kind >= types).long()
+        source, target = kind[self.edge_index[0]], kind[self.edge_index[1]]
+        return (source * 3 + self.edge_type) * kinds + target
+
+    def messages(self, first: bool, last: bool, gated: bool, directions: bool, dtype: torch.dtype) -> Messages:
+        """The messages of a round.
+
+        Args:
+            first: whether states before it are those of graph nodes and bags; else of tree nodes.
+            last: whether states after it are those of leaves alone.
+            gated: whether every message has a row of its own, after those of the states.
+            directions: whether the relation of a message is its direction.
+            dtype: of counts and degrees.
+        """
+        chosen = self.leaf_edge if last else slice(None)
+        source, target, kind = self.edge_index[0][chosen], self.edge_index[1][chosen], self.edge_type[chosen]
+        count = torch.ones_like(source, dtype=dtype)
+        degree = count.new_zeros(self.kind.shape[0])
+        degree = degree.index_add(0, self.edge_index[1], torch.ones_like(self.edge_type, dtype=dtype))
+        source_degree, before = degree[source], degree
+        everyone = torch.arange(self.kind.shape[0], device=self.kind.device)
+        own = everyone
+        if first:
+            # A leaf has its bag as only neighbour.
+            before = torch.cat([degree.new_ones(self.num_nodes), degree[self.bag]])
+            own = self.first_states()
+            source = own[source]
+        if last:
+            own, degree = own[self.leaf], degree[self.leaf]
+            target = torch.arange(self.leaf.shape[0], device=target.device)
+        each = torch.arange(source.shape[0], device=source.device)
+        return Messages(
+            source=before.shape[0] + each if gated else source,
+            target=target,
+            count=count,
+            relation=kind if directions else torch.zeros_like(kind),
+            own=own,
+            degree=degree,
+            source_degree=torch.cat([before, source_degree]) if gated else before,
+            edge=each,
+            num_edge_rows=source.shape[0] + 1,
+        )
+
+    def senders(self, first: bool, last: bool) -> Tensor:
+        """The state that sends every message of a round."""
+        source = self.edge_index[0][self.leaf_edge if last else slice(None)]
+        return self.first_states()[source] if first else source
+
+
+def num_kinds(types: int) -> int:
+    """How many kinds of tree nodes there are: leaves of every type, and bags of every set of types."""
+    return types + (1 << types) - 1

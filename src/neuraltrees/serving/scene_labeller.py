@@ -1,0 +1,127 @@
+"""Labels of scenes by a trained network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+
+from neuraltrees.checks import count_threads
+from neuraltrees.errors import InputError
+from neuraltrees.files import PathLike
+from neuraltrees.scenes.format import SceneFormat, own_space
+from neuraltrees.scenes.scene import NodeId, Scene
+from neuraltrees.scenes.write import NodeLabel
+from neuraltrees.training.bundle import Bundle
+from neuraltrees.training.device import check_device
+from neuraltrees.training.threads import computing_with
+
+
+class SceneLabeller:
+    """Labels scenes with a network that was trained on scenes.
+
+    Args:
+        bundle: the trained network.
+        device: where to compute.
+        threads: CPU threads to compute with; one is quickest for a scene.
+    """
+
+    def __init__(self, bundle: Bundle, device: torch.device | str = "cpu", threads: int = 1) -> None:
+        if not isinstance(bundle, Bundle):
+            raise InputError(
+                f"Expected a Bundle; got {type(bundle).__name__}. Use SceneLabeller.load(path), or Bundle.of(fitted)."
+            )
+        if not isinstance(bundle.inputs, SceneFormat):
+            raise InputError(
+                "Expected a network that was trained on scenes; got one trained on graphs. Train it with "
+                "--dataset scenes:FOLDER, or use Predictor."
+            )
+        self.bundle, self.format, self.device = bundle, bundle.inputs, check_device(device)
+        self.threads = count_threads(threads)
+        self.network = bundle.build().to(self.device).requires_grad_(False)
+
+    @classmethod
+    def load(
+        cls, path: PathLike, device: torch.device | str = "cpu", allow: Sequence[str] = (), threads: int = 1
+    ) -> SceneLabeller:
+        """The labeller of a file that `Bundle.save` or `neuraltrees train` wrote; see `Bundle.load`."""
+        return cls(Bundle.load(path, allow), device, threads)
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether known labels change the others: whether the network has a CRF head."""
+        return self.network.reads_labels
+
+    @torch.inference_mode()
+    def label(
+        self, scenes: Sequence[Scene], known: Sequence[Mapping[NodeId, str]] | None = None
+    ) -> list[dict[NodeId, NodeLabel]]:
+        """The labels of all nodes of the types that the network learned, scene by scene.
+
+        Probabilities are exact marginals where the network has a CRF head. The number of a label is the one that the
+        scene's own metadata has for its name, or else that of the label space the network was trained with.
+
+        Args:
+            scenes: they are computed together.
+            known: for a network with a CRF head, labels that are known, by node id, for every scene. A known label has
+                probability one.
+        """
+        scenes = self._checked(scenes, known)
+        if not scenes:
+            return []
+        form = self.format
+        graphs = [form.typed_graph(scene) for scene in scenes]
+        labels = None
+        if known is not None:
+            given = zip(scenes, graphs, known, strict=True)
+            labels = torch.from_numpy(np.concatenate([form.known(*each) for each in given]))
+        with computing_with(self.threads):
+            data = form.union(scenes, graphs)
+            if data.num_nodes == 0:
+                return [{} for _ in scenes]
+            plan = self.network.plan(data) if labels is None else self.network.plan(data, labels)
+            like = next(self.network.parameters())
+            answers = self.network(data.x.to(like), plan)
+            predicted = self.bundle.objective.predict(answers).mean(1)
+        rows = predicted.double().cpu().numpy()
+        found, first = [], 0
+        for scene, graph in zip(scenes, graphs, strict=True):
+            mine = rows[first : first + graph.num_nodes]
+            found.append(self._named(scene, graph.ids, graph.node_type, mine))
+            first += graph.num_nodes
+        return found
+
+    def _checked(self, scenes: Sequence[Scene], known: Sequence[Mapping[NodeId, str]] | None) -> list[Scene]:
+        if isinstance(scenes, Scene) or not all(isinstance(scene, Scene) for scene in scenes):
+            raise InputError("Expected a list of scenes; got something else. Put a single scene in brackets.")
+        if known is None:
+            return list(scenes)
+        if not self.reads_labels:
+            raise InputError(
+                f"Expected no known labels for a network whose head is {type(self.network.head).__name__}, which reads "
+                f'none; got some. Train with head="crf".'
+            )
+        if len(known) != len(scenes) or not all(isinstance(each, Mapping) for each in known):
+            raise InputError(
+                f"Expected known labels as a list of {len(scenes)} mappings, one per scene; got {known!r:.80}."
+            )
+        return list(scenes)
+
+    def _named(
+        self, scene: Scene, ids: Sequence[NodeId], node_type: np.ndarray, rows: np.ndarray
+    ) -> dict[NodeId, NodeLabel]:
+        found: dict[NodeId, NodeLabel] = {}
+        for kind in self.format.targets:
+            mine = np.flatnonzero(node_type == self.format.types.index(kind)).tolist()
+            space = self.format.labels[kind]
+            own = own_space(scene, kind)
+            numbers = [
+                own.number(name) if own is not None and name in own else space.number(name) for name in space.names
+            ]
+            shares = np.clip(rows[mine, : len(space)], 0.0, 1.0)
+            best = shares.argmax(1).tolist()
+            for i, place, row in zip(mine, best, shares.tolist(), strict=True):
+                probabilities = dict(zip(space.names, row, strict=True))
+                found[ids[i]] = NodeLabel.trusted(space.names[place], numbers[place], probabilities)
+        return found
