@@ -96,7 +96,7 @@ def test_recordings(scene: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["map.json", "--out", "missing/view.html"], "Create the folder first."),
         (["map.json", "--format", "rrd", "--open"], "Expected --open with a page"),
         (["map.json", "--layers", "door"], "Expected --layers out of room, object; got door."),
-        (["map.json", "--labels", "unknown.json"], "got 1 that it does not have: '9'."),
+        (["map.json", "--labels", "unknown.json"], "by a name that one node has; got '9'."),
         (["unknown.json"], "expected the JSON of a scene"),
     ],
 )

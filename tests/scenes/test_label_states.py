@@ -39,12 +39,19 @@ def test_several_states_in_order(tmp_path: Path) -> None:
 
 def test_ids_of_files_are_those_of_the_scene() -> None:
     big = 5692549928996306944
-    scene = Scene.of([SceneNode(big, "room"), SceneNode("7", "room"), SceneNode(8, "room")])
-    labels = {name: NodeLabel("den") for name in (str(big), "7", "8", 8)}
-    state = LabelState("labels", {**labels}, confirmed={str(big)}).of_ids([scene])
-    assert set(state.labels) == {big, "7", 8} and state.confirmed == {big}
-    with pytest.raises(InputError, match="got 1 that it does not have: '9'"):
-        LabelState("labels", {"9": NodeLabel("den")}).of_ids([scene])
+    nodes = [SceneNode(big, "room"), SceneNode("7", "room", name="den"), SceneNode(8, "room", name="den")]
+    scene = Scene.of([*nodes, SceneNode(9, "room", name="7"), SceneNode(10, "room", name="attic")])
+    labels: dict[int | str, NodeLabel] = {name: NodeLabel("den") for name in (str(big), "7", 8, "attic")}
+    state = LabelState("labels", labels, confirmed={str(big), "attic"}).of_ids([scene, Scene.of(nodes)])
+    assert set(state.labels) == {big, "7", 8, 10} and state.confirmed == {big, 10}
+    for wrong, message in (
+        (["11"], "by a name that one node has; got '11'."),
+        (["den"], "got 'den'; 2 nodes have this name."),
+        (["8", 8], "one label per node; got two for node 8"),
+        (["attic", "10"], "one label per node; got two for node 10"),
+    ):
+        with pytest.raises(InputError, match=message):
+            LabelState("labels", {name: NodeLabel("den") for name in wrong}).of_ids([scene])
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json as json_format
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuraltrees.cli.terminal import errors, print_table, say, working
 from neuraltrees.errors import InputError
-from neuraltrees.files import read_whole
 
 if TYPE_CHECKING:
     from neuraltrees.objectives import LabelPrediction
@@ -47,7 +45,7 @@ def predict_scene(
                 f"Expected a Spark-DSG file, to write labels into a copy of it; got {source}, which is "
                 f"{scene.report.format}. Leave --out out, and use --json."
             )
-        given = None if known is None else [_read_known(known, scene)]
+        given = None if known is None else [read_known(known, [scene])]
     with working("predicting"):
         (labels,) = labeller.label([scene], given)
     if out is not None:
@@ -75,24 +73,14 @@ def _prediction(scene: Scene, node: NodeId, label: NodeLabel, top: int) -> Label
     return LabelPrediction(scene[node].type, tuple(ranked))
 
 
-def _read_known(path: Path, scene: Scene) -> dict[NodeId, str]:
+def read_known(path: Path, scenes: Sequence[Scene]) -> dict[NodeId, str]:
     """Known labels by node, of a JSON object of ids or names of nodes and their labels."""
+    from neuraltrees.scenes import read_label_states
+
+    states = read_label_states(path)
+    if len(states) > 1:
+        raise InputError(f"{path}: expected known labels of one moment; got {len(states)} states.")
     try:
-        content = json_format.loads(read_whole(path))
-    except (json_format.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"Expected {path} to be a JSON file; got: {error}.") from None
-    if not isinstance(content, Mapping) or not all(isinstance(label, str) for label in content.values()):
-        raise InputError(f"{path}: expected an object of nodes and the names of their labels; got {content!r:.60}.")
-    ids = {str(node): node for node in scene.ids}
-    times = Counter(scene.names)
-    names = {name: node for name, node in zip(scene.names, scene.ids, strict=True) if name and times[name] == 1}
-    found: dict[NodeId, str] = {}
-    for key, label in content.items():
-        node = ids.get(key, names.get(key))
-        if node is None:
-            several = f"; {times[key]} nodes have this name" if times[key] > 1 else ""
-            raise InputError(f"{path}: expected nodes by id, or by a name that one node has; got {key!r}{several}.")
-        if node in found:
-            raise InputError(f"{path}: expected one label per node; got two for node {key!r}.")
-        found[node] = label
-    return found
+        return {node: label.name for node, label in states[0].of_ids(scenes).labels.items()}
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None

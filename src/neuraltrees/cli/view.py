@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from neuraltrees.cli.options import AsJson
+from neuraltrees.cli.scenes import read_known
 from neuraltrees.cli.terminal import Value, say, show, working
 from neuraltrees.errors import InputError
 from neuraltrees.files import check_folder
@@ -25,6 +26,16 @@ def view(
     labels: Annotated[
         Path | None,
         typer.Option(help="JSON file of labels, in the format described above.", show_default=False),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Label the scenes with a network that was trained on scenes.", show_default=False),
+    ] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --model: JSON file of labels that are confirmed, to see what they change.", show_default=False
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -46,6 +57,12 @@ def view(
     title: Annotated[
         str | None, typer.Option(help="What stands at the top; by default the file's name.", show_default=False)
     ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="MODULE:NAME of your own code that the model may import; repeat for several.", show_default=False
+        ),
+    ] = None,
     open: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     json: AsJson = False,
 ) -> None:
@@ -58,26 +75,40 @@ def view(
     node": "label", …}, or {"id": {"name": "label", "probabilities": {"label": 0.9, …}, "confirmed": true}, …}. With
     {"states": \\[{"name": "before", "labels": …}, …]} the page shows what changed from one state to the next.
 
+    With --model a trained network labels the scenes. With --known, a file {"id or name of a node": "label", …}, the
+    page shows the labels before and after these were confirmed; that needs a network with --head crf.
+
     Example: neuraltrees view scene.json --open
 
     Example: neuraltrees view map-1.json map-2.json map-3.json --out growing.html
 
     Example: neuraltrees view scene.json --labels states.json --layers room,object
+
+    Example: neuraltrees view scene.json --model model.safetensors --known confirmed.json
     """
     kind = _format(format, out)
     target = Path(f"{_stem(scenes[0])}.{kind}") if out is None else out
     check_folder(target)
     if open and kind != "html":
         raise InputError(f"Expected --open with a page; got --format {kind}. Open it with: rerun {target}")
+    if known is not None and model is None:
+        raise InputError("Expected --known with --model, whose labels it changes; got no --model.")
     start = time.perf_counter()
     with working("loading"):
         from neuraltrees.scenes import read_scene
         from neuraltrees.scenes.label_states import read_label_states
-        from neuraltrees.viewing import SceneFrame, write_scene_page, write_scene_recording
+        from neuraltrees.viewing import SceneFrame, predicted_frames, write_scene_page, write_scene_recording
 
     with working("reading the scenes"):
         states = () if labels is None else read_label_states(labels)
         frames = [SceneFrame(read_scene(path), name=path.name) for path in scenes]
+    if model is not None:
+        from neuraltrees.serving import SceneLabeller
+
+        with working("labelling"):
+            labeller = SceneLabeller.load(model, allow=allow or ())
+            confirmed = None if known is None else read_known(known, [frame.scene for frame in frames])
+            frames = predicted_frames(frames, labeller, confirmed)
     write = write_scene_page if kind == "html" else write_scene_recording
     with working("writing"):
         write(
@@ -85,6 +116,7 @@ def view(
             target,
             labels=states,
             tree=tree,
+            spec=None if model is None else labeller.format.spec,
             layers=None if layers is None else [each.strip() for each in layers.split(",") if each.strip()],
             title=title if title is not None else _stem(scenes[0]),
         )
@@ -93,7 +125,7 @@ def view(
         "scenes": len(frames),
         "nodes": last.num_nodes,
         "edges": last.num_edges,
-        "states of labels": len(states),
+        "states of labels": len(frames[-1].states) + len(states),
         "size": f"{target.stat().st_size / 1e6:.2f} MB",
         "seconds": round(time.perf_counter() - start, 2),
         "written to": str(target),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,19 +49,31 @@ class LabelState:
                 raise InputError(f"Expected labels of all nodes that are confirmed; got none for {node!r}.")
 
     def of_ids(self, scenes: Sequence[Scene]) -> LabelState:
-        """The state with the ids of the scenes: numbers where these have numbers, for a file knows text alone.
+        """The state with the ids of the scenes, for a file knows text alone.
 
-        An id that no scene has raises `InputError`.
+        A node may be given by its id, by the text of that, or by a name that no other node has; any other key, and two
+        keys for one node, raise `InputError`.
         """
-        known = {name: name for scene in scenes for name in scene.ids}
-        texts: dict[NodeId, NodeId] = {str(name): name for name in known}
-        place = texts | known
-        missing = [node for node in self.labels if node not in place]
-        if missing:
-            few = ", ".join(map(repr, missing[:5]))
-            raise InputError(f"Expected ids of nodes of the scene; got {len(missing)} that it does not have: {few}.")
-        labels = {place[node]: label for node, label in self.labels.items()}
-        return LabelState(self.name, labels, frozenset(place[node] for node in self.confirmed))
+        ids: dict[NodeId, NodeId] = {}
+        named: dict[NodeId, set[NodeId]] = {}
+        for scene in scenes:
+            ids |= {str(node): node for node in scene.ids}
+            for node, name in zip(scene.ids, scene.names, strict=True):
+                if name:
+                    named.setdefault(name, set()).add(node)
+        ids |= {node: node for scene in scenes for node in scene.ids}
+        place: dict[NodeId, NodeId] = {}
+        for key in self.labels:
+            several = named.get(key, set())
+            if key not in ids and len(several) != 1:
+                why = f"; {len(several)} nodes have this name" if several else ""
+                raise InputError(f"Expected nodes by id, or by a name that one node has; got {key!r}{why}.")
+            place[key] = ids[key] if key in ids else next(iter(several))
+        labels = {place[key]: label for key, label in self.labels.items()}
+        if len(labels) < len(place):
+            twice, _ = Counter(place.values()).most_common(1)[0]
+            raise InputError(f"Expected one label per node; got two for node {twice!r}.")
+        return LabelState(self.name, labels, frozenset(place[key] for key in self.confirmed))
 
 
 def read_label_states(path: PathLike) -> tuple[LabelState, ...]:

@@ -2,10 +2,12 @@
 
 from neuraltrees.viewing.frames import SceneFrame
 from neuraltrees.viewing.page import scene_page, write_scene_page
+from neuraltrees.viewing.predicted import predicted_frames
 from neuraltrees.viewing.recording import scene_recording, write_scene_recording
 
 __all__ = [
     "SceneFrame",
+    "predicted_frames",
     "scene_page",
     "scene_recording",
     "write_scene_page",

@@ -1,0 +1,35 @@
+"""Scenes with the labels that a trained network gives them, before and after some of them are confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from neuraltrees.scenes import LabelState
+from neuraltrees.scenes.scene import NodeId
+from neuraltrees.viewing.frames import SceneFrame
+
+if TYPE_CHECKING:
+    from neuraltrees.serving import SceneLabeller
+
+
+def predicted_frames(
+    frames: Sequence[SceneFrame], labeller: SceneLabeller, known: Mapping[NodeId, str] | None = None
+) -> list[SceneFrame]:
+    """The frames with the predictions of a network as a state of their labels.
+
+    Args:
+        frames: the scenes.
+        labeller: the network.
+        known: labels that are confirmed, by node id; they make a second state. It needs a network with a CRF head.
+    """
+    scenes = [frame.scene for frame in frames]
+    found = [[LabelState("predicted", labels)] for labels in labeller.label(scenes)]
+    if known:
+        inside = [{node: label for node, label in known.items() if node in scene.number} for scene in scenes]
+        (first, *more) = dict.fromkeys(known.values())
+        name = f"{first if not more else len(known)} confirmed"
+        for states, labels, mine in zip(found, labeller.label(scenes, inside), inside, strict=True):
+            states.append(LabelState(name, labels, frozenset(mine)))
+    return [replace(frame, states=(*frame.states, *states)) for frame, states in zip(frames, found, strict=True)]
