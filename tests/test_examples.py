@@ -236,6 +236,23 @@ def test_python_of_the_guide_to_scenes_runs_in_order(
     }
 
 
+def test_the_guide_to_the_viewer_runs_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from neuraltrees.scenes import read_label_states
+
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "viewer.md"
+    lines = "".join(python_blocks(page)).splitlines()
+    exec(compile("\n".join(lines), "viewer.md", "exec"), {"__name__": "guide"})
+    promised = [line.partition(")  # ")[2] for line in lines if line.startswith("print(")]
+    assert promised and capsys.readouterr().out.splitlines() == promised
+    assert {path.name for path in tmp_path.iterdir()} == {"building.html", "growing.html"}
+    (labels,) = (block.removeprefix("json\n") for block in page.read_text().split("```")[1::2] if block[:4] == "json")
+    (tmp_path / "labels.json").write_text(labels)
+    assert [state.name for state in read_label_states("labels.json")] == ["predicted", "confirmed"]
+
+
 def python_blocks(page: Path) -> list[str]:
     """The Python of a Markdown page, block by block."""
     fenced = page.read_text().split("```")[1::2]
