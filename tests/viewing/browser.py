@@ -47,11 +47,15 @@ class Opened:
         self.asked: list[str] = []
         self.context = browser.new_context(**({"viewport": {"width": 1280, "height": 800}} | options))
         self.page = self.context.new_page()
-        self.page.on("console", lambda message: self.logged.append(message.text))
+        self.page.on("console", self._log)
         self.page.on("pageerror", lambda error: self.logged.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("html[data-ready]", timeout=60_000)
+
+    def _log(self, message: Any) -> None:
+        if "GL Driver Message" not in message.text:  # the browser's own remarks on drawing by software
+            self.logged.append(message.text)
 
     def run(self, script: str) -> Any:
         return self.page.evaluate(script)

@@ -3,7 +3,7 @@
 import type { Tree } from "./content";
 import { layoutOf, type Layout } from "./forest_layout";
 import { clipped } from "./overlay";
-import { css, type Colours, type Rgb } from "./palette";
+import { css, mix, type Colours, type Rgb } from "./palette";
 import type { Store } from "./store";
 
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif";
@@ -16,18 +16,18 @@ export class Forest {
   private layout: Layout | null = null;
   private bagColour: Rgb[] = [];
   private bagSize: Int32Array = new Int32Array(0);
-  private rowHeight = 16;
+  rowHeight = 16;
   private scroll = 0;
   private width = 0;
   private height = 0;
   private pending = false;
-  private cursor = -1;
+  /** The tree node that keys start from. */
+  cursor = -1;
 
   constructor(
-    private readonly canvas: HTMLCanvasElement,
+    readonly canvas: HTMLCanvasElement,
     private readonly store: Store,
     private readonly colours: Colours,
-    private readonly announce: (text: string) => void,
   ) {
     this.context = canvas.getContext("2d")!;
     this.load();
@@ -37,8 +37,6 @@ export class Forest {
       if (change === "focus") this.reveal();
       this.draw();
     });
-    this.listenToPointers();
-    canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
   private load(): void {
@@ -54,7 +52,6 @@ export class Forest {
     if (!tree) return;
     const members = Array.from({ length: tree.size }, (_, i) => (tree.parent[i] < 0 || tree.node[i] < 0 ? tree.members(i) : [tree.node[i]]));
     this.bagSize = Int32Array.from(members, (each) => each.length);
-    // A bag has the colour of its room; the rooms it holds beside its objects count where it has objects of one room.
     this.bagColour = members.map((each) => this.colours.ofMany(each));
     this.draw();
   }
@@ -78,7 +75,7 @@ export class Forest {
 
   /** Rows as large as fit the height, but legible. */
   private fit(): void {
-    this.rowHeight = Math.max(this.least, Math.min(22, 15));
+    this.rowHeight = Math.max(this.least, 15);
     this.scroll = 0;
     this.limit();
   }
@@ -157,7 +154,7 @@ export class Forest {
         if (lit && isLit !== onlyLit) continue;
         if (parent >= 0 && (inView(node) || inView(parent))) {
           const strong = isLit && lit!.tree.has(parent);
-          this.branch(parent, node, strong ? css(mixed(this.bagColour[node], ink), 0.95) : lit ? css(line, 0.5) : css(this.bagColour[node], 0.45), strong ? 2 : 1);
+          this.branch(parent, node, strong ? css(mix(this.bagColour[node], ink, 0.35), 0.95) : lit ? css(line, 0.5) : css(this.bagColour[node], 0.45), strong ? 2 : 1);
         }
       }
       for (let node = 0; node < tree.size; node++) {
@@ -216,7 +213,7 @@ export class Forest {
     } else {
       const wide = size * (1 + 0.35 * Math.min(4, Math.max(0, this.bagSize[node] - 1)));
       context.roundRect(x - wide, y - size, 2 * wide, 2 * size, size);
-      context.fillStyle = css(isLit ? colour : mixed(colour, ground, 0.72));
+      context.fillStyle = css(isLit ? colour : mix(colour, ground, 0.72));
       context.fill();
       context.strokeStyle = css(colour, faded && !isLit ? 0.3 : 1);
       context.lineWidth = 1.3;
@@ -278,7 +275,7 @@ export class Forest {
     }
   }
 
-  private pick(x: number, y: number, slack: number): number | null {
+  pick(x: number, y: number, slack: number): number | null {
     if (!this.tree || !this.layout) return null;
     let [best, least] = [null as number | null, slack];
     for (let node = 0; node < this.tree.size; node++) {
@@ -292,101 +289,57 @@ export class Forest {
     return best;
   }
 
-  private listenToPointers(): void {
-    const { canvas, store } = this;
-    const pointers = new Map<number, { x: number; y: number }>();
-    let [moved, strip] = [0, false];
-    const jump = (y: number): void => {
-      const whole = this.layout!.rows * this.rowHeight + 2 * TOP;
-      this.scroll = ((y - TOP) / (this.height - 2 * TOP)) * whole - this.height / 2;
-      this.limit();
-      this.draw();
-    };
-    canvas.addEventListener("pointerdown", (event) => {
-      canvas.setPointerCapture(event.pointerId);
-      pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
-      moved = 0;
-      strip = this.layout !== null && event.offsetX > this.width - OVERVIEW;
-      if (strip) jump(event.offsetY);
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      const last = pointers.get(event.pointerId);
-      const slack = event.pointerType === "touch" ? 16 : Math.max(9, 0.6 * this.rowHeight);
-      if (!last) {
-        const found = event.offsetX > this.width - OVERVIEW ? null : this.pick(event.offsetX, event.offsetY, slack);
-        store.hover(found === null ? null : { kind: "bag", index: found });
-        canvas.style.cursor = found === null ? "default" : "pointer";
-        return;
-      }
-      const dy = event.offsetY - last.y;
-      moved += Math.abs(dy) + Math.abs(event.offsetX - last.x);
-      if (strip) jump(event.offsetY);
-      else if (pointers.size === 2) {
-        const other = [...pointers].find(([id]) => id !== event.pointerId)![1];
-        this.zoom(Math.max(0.8, Math.min(1.25, (Math.abs(event.offsetY - other.y) + 20) / (Math.abs(last.y - other.y) + 20))), (event.offsetY + other.y) / 2);
-      } else this.scroll -= dy;
-      pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
-      this.limit();
-      this.draw();
-    });
-    const end = (event: PointerEvent): void => {
-      if (!pointers.delete(event.pointerId) || event.type === "pointercancel" || moved > 6 || strip) return;
-      const found = this.pick(event.offsetX, event.offsetY, event.pointerType === "touch" ? 18 : 10);
-      this.cursor = found ?? -1;
-      store.select(found === null ? null : { kind: "bag", index: found });
-    };
-    canvas.addEventListener("pointerup", end);
-    canvas.addEventListener("pointercancel", end);
-    canvas.addEventListener("pointerleave", () => pointers.size || store.hover(null));
-    canvas.addEventListener(
-      "wheel",
-      (event) => {
-        event.preventDefault();
-        if (event.ctrlKey || event.metaKey) this.zoom(Math.exp(-0.01 * event.deltaY), event.offsetY);
-        else this.scroll += event.deltaY;
-        this.limit();
-        this.draw();
-      },
-      { passive: false },
-    );
+  /** Whether a place is on the strip that shows the whole tree. */
+  isOnStrip(x: number): boolean {
+    return this.layout !== null && x > this.width - OVERVIEW;
   }
 
-  private zoom(factor: number, around: number): void {
-    const row = (around + this.scroll - TOP) / this.rowHeight;
-    this.rowHeight *= factor;
-    this.limit();
-    this.scroll = row * this.rowHeight + TOP - around;
+  scrollBy(pixels: number): void {
+    this.scroll += pixels;
     this.limit();
     this.draw();
   }
 
-  private key(event: KeyboardEvent): void {
-    if (!this.tree || !this.layout || event.ctrlKey || event.metaKey || event.altKey) return;
-    const { tree, layout } = this;
-    if (event.key === "+" || event.key === "=" || event.key === "-") {
-      this.zoom(event.key === "-" ? 0.8 : 1.25, this.height / 2);
-      return;
-    }
-    const at = this.cursor;
+  /** Scrolls to a place on the strip. */
+  jump(y: number): void {
+    if (!this.layout) return;
+    const whole = this.layout.rows * this.rowHeight + 2 * TOP;
+    this.scroll = ((y - TOP) / (this.height - 2 * TOP)) * whole - this.height / 2;
+    this.scrollBy(0);
+  }
+
+  zoom(factor: number, around = this.height / 2): void {
+    const row = (around + this.scroll - TOP) / this.rowHeight;
+    this.rowHeight *= factor;
+    this.limit();
+    this.scroll = row * this.rowHeight + TOP - around;
+    this.scrollBy(0);
+  }
+
+  /** The tree node that an arrow key leads to. */
+  step(key: string): number | undefined {
+    const { tree, layout, cursor } = this;
+    if (!tree || !layout) return undefined;
     const column = (node: number): number[] =>
       [...tree.parent.keys()].filter((i) => layout.column[i] === layout.column[node]).sort((a, b) => layout.row[a] - layout.row[b]);
-    let next: number | undefined;
-    if (at < 0) next = event.key.startsWith("Arrow") ? column(tree.roots[0])[0] : undefined;
-    else if (event.key === "ArrowLeft") next = tree.parent[at] >= 0 ? tree.parent[at] : undefined;
-    else if (event.key === "ArrowRight") next = tree.children[at][0];
-    else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      const all = column(at);
-      next = all[all.indexOf(at) + (event.key === "ArrowDown" ? 1 : -1)];
-    } else if (event.key === "Home") next = column(tree.roots[0])[0];
-    else if (event.key === "Enter") next = at;
-    if (next === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.cursor = next;
-    this.store.hovered = null;
-    this.store.select({ kind: "bag", index: next });
-    this.show(next);
-    this.announce(this.describe(next));
+    const first = (): number => column(tree.roots[0])[0];
+    if (cursor < 0) return key.startsWith("Arrow") || key === "Home" ? first() : undefined;
+    switch (key) {
+      case "ArrowLeft":
+        return tree.parent[cursor] >= 0 ? tree.parent[cursor] : undefined;
+      case "ArrowRight":
+        return tree.children[cursor][0];
+      case "ArrowDown":
+      case "ArrowUp": {
+        const all = column(cursor);
+        return all[all.indexOf(cursor) + (key === "ArrowDown" ? 1 : -1)];
+      }
+      case "Home":
+        return first();
+      case "Enter":
+        return cursor;
+    }
+    return undefined;
   }
 
   describe(node: number): string {
@@ -396,5 +349,3 @@ export class Forest {
     return `${tree.parent[node] < 0 ? "Root bag" : "Bag"} of ${names.length}: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}`;
   }
 }
-
-const mixed = (a: Rgb, b: Rgb, t = 0.35): Rgb => [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t, a[2] + (b[2] - a[2]) * t];

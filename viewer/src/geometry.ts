@@ -21,7 +21,11 @@ export function boundsOf(frames: Frame[]): Bounds {
       }
     }
   }
-  for (let axis = 0; axis < 3; axis++) if (!(low[axis] < high[axis])) [low[axis], high[axis]] = [(low[axis] || 0) - 0.5, (low[axis] || 0) + 0.5];
+  for (let axis = 0; axis < 3; axis++) {
+    if (low[axis] < high[axis]) continue;
+    const middle = Number.isFinite(low[axis]) ? low[axis] : 0;
+    [low[axis], high[axis]] = axis === 2 ? [middle, middle + 0.5] : [middle - 0.5, middle + 0.5]; // things stand on the ground
+  }
   return { low, high };
 }
 

@@ -4,6 +4,7 @@ import { Card } from "./card";
 import { counted, type Content } from "./content";
 import { element, make, word } from "./dom";
 import { Forest } from "./forest";
+import { listenToForest } from "./forest_input";
 import { showHelp } from "./help";
 import { listenToKeys } from "./keys";
 import { Overlay } from "./overlay";
@@ -68,7 +69,8 @@ function makeWorld(): World | null {
 const world = makeWorld();
 const overlay = world && new Overlay(element<HTMLCanvasElement>("overlay"), store, colours, world);
 const approach = (node: number): void => world?.approach(node);
-const forest = new Forest(element<HTMLCanvasElement>("tree"), store, colours, announce);
+const forest = new Forest(element<HTMLCanvasElement>("tree"), store, colours);
+listenToForest(forest, store, announce);
 new Card(store, colours);
 const panel = new Panel(store, colours, approach);
 new States(store, approach);

@@ -112,7 +112,7 @@ export class Overlay {
       const base = weights[type];
       const marked = change !== undefined && (change.renamed || change.after?.confirmed === true);
       if (!isLit && (!store.namesShown || (base === undefined && !marked) || (lit && !lit.near.has(node) && !marked && type !== context))) continue;
-      const weight = (isLit ? 1000 : 0) + (marked ? 200 : change ? 50 : 0) + (lit?.near.has(node) ? 100 : 0) + (base ?? 0) * 10 + Math.min(30, found.radius[node]) - found.depth[node] / 10;
+      const weight = (isLit ? 1000 : 0) + (change?.after?.confirmed ? 400 : marked ? 200 : change ? 50 : 0) + (lit?.near.has(node) ? 100 : 0) + (base ?? 0) * 10 + Math.min(30, found.radius[node]) - found.depth[node] / 10;
       tags.push({ node, weight, large: (base ?? 0) >= 30 });
     }
     return tags.sort((a, b) => b.weight - a.weight).slice(0, MOST_NAMES);
@@ -147,6 +147,7 @@ export class Overlay {
       [inside(found.x[node] + beside), found.y[node]],
       [inside(found.x[node] - beside - width), found.y[node]],
     ];
+    if (forced) for (const step of [1, 2, 3]) places.push([places[0][0], places[0][1] - step * (size + 10)], [places[1][0], places[1][1] + step * (size + 10)]);
     const place = places.find(([x, y]) => this.free(x - 3, y - size / 2 - 2, x + width + 3, y + size / 2 + 3, false)) ?? (forced ? places[0] : null);
     if (!place) return;
     const [x, y] = place;

@@ -9,6 +9,8 @@ import numpy as np
 from neuraltrees.scenes import Scene
 from neuraltrees.scenes.scene import Float64
 
+MOST_SPRINGS = 600  # nodes of a component that is laid out by forces; a larger one is a spiral
+
 
 def scene_positions(scene: Scene, centres: Float64) -> tuple[Float64, int]:
     """Where nodes are drawn, and how many have no position of their own.
@@ -53,16 +55,28 @@ def scene_positions(scene: Scene, centres: Float64) -> tuple[Float64, int]:
 
 
 def _spread_out(scene: Scene) -> Float64:
-    """A layout of the graph itself, in metres that mean nothing."""
-    if scene.num_nodes > 600:
-        return np.array([_spiral(turn) for turn in range(scene.num_nodes)])
+    """A layout of the graph itself, in metres that mean nothing: components side by side in rows, the largest first."""
     import networkx as nx
 
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(scene.num_nodes))
     graph.add_edges_from(scene.edges.tolist())
-    placed = nx.spring_layout(graph, seed=0, scale=float(np.sqrt(scene.num_nodes)))
-    return np.array([(*placed[node], 0.0) for node in range(scene.num_nodes)]).reshape(-1, 3)
+    found = np.zeros((scene.num_nodes, 3))
+    parts = sorted((sorted(part) for part in nx.connected_components(graph)), key=lambda part: -len(part))
+    row_end = 2.5 * math.sqrt(scene.num_nodes)
+    x = y = tall = 0.0
+    for part in parts:
+        radius = math.sqrt(len(part))
+        if x > 0 and x + 2 * radius > row_end:
+            x, y, tall = 0.0, y + tall, 0.0
+        middle = np.array([x + radius, y + radius, 0.0])
+        if len(part) > MOST_SPRINGS:
+            found[part] = middle + [_spiral(turn) for turn in range(len(part))]
+        else:
+            placed = nx.spring_layout(graph.subgraph(part), seed=0, scale=radius if len(part) > 1 else 0.0)
+            found[part, :2] = middle[:2] + [placed[node] for node in part]
+        x, tall = x + 2 * radius + 1, max(tall, 2 * radius + 1)
+    return found
 
 
 def _spiral(turn: int) -> Float64:
