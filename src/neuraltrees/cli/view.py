@@ -54,6 +54,7 @@ def view(
         str | None,
         typer.Option(help="Node types to show, separated by commas; by default all.", show_default=False),
     ] = None,
+    scan: Annotated[str | None, typer.Option(help="Which scan of a 3DSSG file.", show_default=False)] = None,
     title: Annotated[
         str | None, typer.Option(help="What stands at the top; by default the file's name.", show_default=False)
     ] = None,
@@ -101,7 +102,7 @@ def view(
 
     with working("reading the scenes"):
         states = () if labels is None else read_label_states(labels)
-        frames = [SceneFrame(read_scene(path), name=path.name) for path in scenes]
+        frames = [SceneFrame(read_scene(path, scan=scan), name=path.name) for path in scenes]
     if model is not None:
         from neuraltrees.serving import SceneLabeller
 
