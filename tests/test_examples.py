@@ -228,12 +228,8 @@ def test_python_of_the_guide_to_scenes_runs_in_order(
     exec(compile("\n".join(lines), "scenes.md", "exec"), {"__name__": "guide"})
     promised = [line.partition(")  # ")[2] for line in lines if line.startswith("print(")]
     assert len(promised) > 15 and capsys.readouterr().out.splitlines() == promised
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "map.json",
-        "labelled.json",
-        "objects.csv",
-        "model.safetensors",
-    }
+    written = {"map.json", "labelled.json", "objects.csv", "model.safetensors"}
+    assert {path.name for path in tmp_path.iterdir()} == written
 
 
 def test_the_guide_to_the_viewer_runs_in_order(

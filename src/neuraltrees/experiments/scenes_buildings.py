@@ -192,8 +192,7 @@ def draw(results: Results, folder: Path) -> list[Block]:
 HOW = """\
 Buildings of 5 to 10 rooms as scenes; whole buildings are held out, the same at all sizes. The networks read boxes, the
 geometry of edges, and no absolute positions. The head is a conditional random field on the scene's own edges: it learns
-by pseudo-likelihood and answers by exact marginals. Both networks have the same number of gradient steps, and nothing is
-tuned."""
+by pseudo-likelihood and answers by exact marginals. Both networks have as many gradient steps, and nothing is tuned."""
 HEADER = (
     "buildings",
     "posterior",
