@@ -125,7 +125,7 @@ export class Overlay {
     const label = store.label(node);
     const forced = weight >= 1000;
     const faded = store.lit !== null && !forced;
-    const size = large ? 13 : 11;
+    const size = (large ? 13 : 11) - (this.canvas.clientWidth < 480 ? 1 : 0);
     const title = clipped(store.title(node), 34);
     const old = change?.renamed && change.before ? `${clipped(spaced(change.before.name), 20)} → ` : "";
     const sure = label?.confirmed ? " ✓" : label?.confidence != null ? ` ${percent(label.confidence)}` : "";

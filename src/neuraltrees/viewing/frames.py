@@ -11,6 +11,7 @@ import numpy as np
 
 from neuraltrees.errors import InputError, TreeTooLargeError
 from neuraltrees.scenes import (
+    LabelSpace,
     LabelState,
     NodeLabel,
     Scene,
@@ -41,12 +42,15 @@ class SceneFrame:
         states: labels at one or several moments; by default those that the scene has itself. A node that a state says
             nothing of has the label of the scene.
         tree: the typed H-tree beside the scene, if any.
+        label_spaces: by node type, the names of labels that the scene has as numbers; those in the scene's own metadata
+            come first.
     """
 
     scene: Scene
     name: str = ""
     states: tuple[LabelState, ...] = ()
     tree: TypedTree | None = field(default=None, repr=False)
+    label_spaces: Mapping[str, LabelSpace] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.scene, Scene):
