@@ -211,6 +211,25 @@ def one_round(rounds: TypedRounds, number: int, h: Tensor, tree: TypedStructure,
     return out
 
 
+@pytest.mark.parametrize("conv", CONVS)
+def test_weights_per_direction_change_answers(conv: str) -> None:
+    data = FORM.graph(small())
+    torch.manual_seed(0)
+    model = NeuralTree(
+        FORM.features, 8, {"object": 2, "room": 2}, 3, conv, schedule=TypedRounds.of(2, 6), relations=True
+    )
+    before = answers(model.eval(), data)
+    lins = [
+        (name, each)
+        for name, each in model.named_parameters()
+        if ".neighbours.1.weight" in name or ".lins.1.weight" in name
+    ]
+    assert lins
+    for _, weight in lins:  # of messages upwards
+        torch.nn.init.zeros_(weight)
+    assert finite_difference(before, answers(model, data)) > 1e-3
+
+
 def test_gates_start_where_they_do_nothing_and_new_weights_are_drawn() -> None:
     torch.manual_seed(0)
     model = NeuralTree(FORM.features, 8, {"object": 2, "room": 2}, 2, schedule=TypedRounds.of(2))
