@@ -67,8 +67,8 @@ def test_known_labels(trained: Path, capsys: pytest.CaptureFixture[str]) -> None
     for content, message in {
         '{"R(99)": "gym"}': "expected nodes by id, or by a name that one node has; got 'R(99)'",
         '{"R(0)": "cave"}': "Expected a room label for node",
-        '{"R(0)": 3}': "expected an object of nodes and the names of their labels",
-        "[": "to be a JSON file",
+        '{"R(0)": 3}': "expected the label of node 'R(0)' as in",
+        "[": "Expected complete JSON",
         json.dumps({"R(0)": "gym", str(number): "gym"}): "expected one label per node",
     }.items():
         known.write_text(content)

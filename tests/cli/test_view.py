@@ -71,6 +71,21 @@ def test_labels_layers_and_no_tree(scene: Path, capsys: pytest.CaptureFixture[st
     assert frame["tree"] is None and [state["name"] for state in frame["states"]] == ["a", "b"]
 
 
+def test_numbers_of_labels_have_names_by_a_label_space(scene: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    numbered = {
+        "id": 5,
+        "layer": 2,
+        "attributes": {"type": "ObjectNodeAttributes", "name": "O(5)", "semantic_label": 3},
+    }
+    scene.write_text(json.dumps(SCENE | {"nodes": [*SCENE["nodes"], numbered]}))
+    Path("objects.csv").write_text("name,label\nchair,3\n")
+    assert run(capsys, scene, "--label-spaces", "object=objects.csv")[0] == 0
+    found = content(Path("map.html"))
+    assert found["labels"] == ["chair"] and found["rows"]["number"] == [-1, -1, 3]  # type: ignore[index]
+    code, _, errors = run(capsys, scene, "--label-spaces", "objects.csv", "--out", "no.html")
+    assert code == 2 and "Expected --label-spaces as TYPE=FILE" in errors
+
+
 def test_open(scene: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) is None)

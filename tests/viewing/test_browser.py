@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from neuraltrees.scenes import LabelState, NodeLabel, Scene, SceneNode, SceneTracker, typed_tree
+from neuraltrees.scenes import LabelState, NodeLabel, Scene, SceneNode, SceneTracker, read_scene, typed_tree
 from neuraltrees.viewing import SceneFrame, write_scene_page
 from tests.scenes.scenes import building
-from tests.viewing.browser import Opened, launched
+from tests.viewing.browser import ARGUMENTS, Opened, executable, launched
 
 EVIL = "</script><script>window.broken=1</script>"
 
@@ -82,6 +82,72 @@ def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Any]:
         ]
         each.close()
         assert each.logged == [] and foreign == []
+
+
+def test_the_policy_stops_requests_and_foreign_code(browser: Any, pages: dict[str, Path]) -> None:
+    view = Opened(browser, pages["house"])
+    refused: dict[str, str] = {}
+    view.page.on("requestfailed", lambda request: refused.update({request.url: request.failure}))
+    sent = view.run("() => fetch('https://example.invalid/x').then(() => 'sent', () => 'stopped')")
+    view.run(
+        """() => {
+          for (const part of ["window.broken = 2", "window.broken = 3"]) {
+            const script = document.createElement("script");
+            script.textContent = part;
+            document.body.append(script);
+          }
+          const image = document.createElement("img");
+          image.src = "https://example.invalid/image.png";
+          document.body.append(image);
+        }"""
+    )
+    view.page.wait_for_function("() => document.images[0].complete")
+    assert sent == "stopped" and view.run("() => window.broken") is None
+    assert {refused.get(url) for url in view.asked if "example" in url} == {"csp"}
+    assert all("Content Security Policy" in line for line in view.logged) and len(view.logged) >= 4
+    view.close()
+
+
+def test_without_webgl_the_list_and_the_tree_work(browser: Any, pages: dict[str, Path]) -> None:
+    arguments = [*ARGUMENTS, "--disable-3d-apis"]
+    other = browser.browser_type.launch(executable_path=executable(), args=arguments)
+    view = Opened(other, pages["house"])
+    assert view.page.locator("#no-webgl").is_visible()
+    view.page.mouse.move(*view.tree_point(0))
+    assert view.lit() is not None
+    view.page.locator("#search").fill("oven")
+    view.page.locator(".row").click()
+    assert view.run("() => sceneView.store.selected.index") == view.node("oven")
+    assert view.logged and all("WebGL" in line for line in view.logged)
+    other.close()
+
+
+@pytest.mark.parametrize("name", ["empty", "single", "from nothing"])
+def test_scenes_with_next_to_nothing(name: str, browser: Any, tmp_path: Path) -> None:
+    nothing, one = Scene.of([]), Scene.of([SceneNode("a", "thing")])
+    shown = {"empty": [nothing], "single": [one], "from nothing": [nothing, one, nothing]}[name]
+    write_scene_page(shown, tmp_path / "page.html")
+    view = Opened(browser, tmp_path / "page.html")
+    for number in range(len(shown)):
+        view.run(f"() => sceneView.store.setFrame({number})")
+        view.settle()
+    assert view.logged == []
+    view.close()
+
+
+@pytest.mark.parametrize("name", ["hydra_gnn/x8F5xyUWy9e_0_gt_partial_dsg_600", "spark_dsg/apartment_igx_dsg"])
+def test_shared_scenes(name: str, browser: Any, data_root: Path, tmp_path: Path) -> None:
+    scene = read_scene(data_root / "dsg" / f"{name}.json")
+    write_scene_page(scene, tmp_path / "page.html")
+    view = Opened(browser, tmp_path / "page.html")
+    tree = typed_tree(scene)
+    node = tree.graph.ids[3]
+    view.page.locator("#search").fill(str(node))
+    view.page.locator(".row").first.hover()
+    holding = {i for i in range(tree.htree.num_nodes) if 3 in tree.htree.bag(i)}
+    assert view.lit() == {"nodes": {scene.number[node]}, "tree": holding}
+    assert view.logged == [] and set(view.asked) <= {view.path.as_uri(), "data:,"}
+    view.close()
 
 
 def test_it_draws(opened: Any) -> None:

@@ -201,9 +201,12 @@ def test_layers() -> None:
     )
     found = content(scene_page(scene, layers=["room", "object"]))
     assert found["types"] == ["room", "object"] and len(found["frames"][0]["nodes"]) == 2
+    assert found["frames"][0]["room"] == [-1, 0] and found["frames"][0]["edges"] == [1, 0, 0]
     # The tree is that of the whole scene, in which the place says which room the object is in.
     assert max(found["frames"][0]["tree"]["node"]) == 1 and len(found["frames"][0]["tree"]["parent"]) == 3
     assert content(scene_page(scene, layers=["place"]))["frames"][0]["tree"] is None
+    both = content(scene_page(scene, layers=["place", "object"]))
+    assert both["frames"][0]["room"] == [-1, -1] and both["frames"][0]["edges"][:2] == [1, 0]
     with pytest.raises(InputError, match="Expected layers out of room, place, object; got door"):
         scene_page(scene, layers=["door"])
 

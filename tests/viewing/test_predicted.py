@@ -96,5 +96,5 @@ def test_on_the_command_line(
     )
     Path("known.json").write_text('{"R(99)": "kitchen"}')
     code, said = view("--model", "model.safetensors", "--known", "known.json", "--out", "no.html")
-    assert code == 2 and "known.json: Expected nodes by id, or by a name that one node has; got 'R(99)'." in said
+    assert code == 2 and "known.json: expected nodes by id, or by a name that one node has; got 'R(99)'." in said
     assert not Path("no.html").exists()

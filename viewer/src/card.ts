@@ -51,6 +51,7 @@ export class Card {
     const fact = (term: string, value: string): void => facts.append(make("dt", {}, term), make("dd", {}, word(value)));
     const name = frame.names[node];
     if (name && name !== store.title(node)) fact("name", name);
+    if (frame.number[node] >= 0) fact("label number", String(frame.number[node]));
     fact("id", shortId(frame.idText(node)));
     if (frame.room[node] >= 0) fact("room", store.title(frame.room[node]));
     const size = [...frame.extent.subarray(3 * node, 3 * node + 3)];

@@ -28,8 +28,8 @@ export interface Content {
   labels: string[];
   /** Every id that occurs, as text. */
   ids: string[];
-  /** Nodes in any frame: id, type, name or null, position and size, three numbers each. */
-  rows: { id: number[]; type: number[]; name: (string | null)[]; at: number[]; size: number[] };
+  /** Nodes in any frame: id, type, name or null, position and size, three numbers each, number of the label or -1. */
+  rows: { id: number[]; type: number[]; name: (string | null)[]; at: number[]; size: number[]; number: number[] };
   frames: FrameContent[];
 }
 
@@ -113,6 +113,8 @@ export class Frame {
   readonly names: (string | null)[];
   readonly at: Float64Array;
   readonly extent: Float64Array;
+  /** Numbers of labels, -1 for none. */
+  readonly number: Float64Array;
   readonly room: Int32Array;
   readonly edges: Int32Array;
   readonly tree: Tree | null;
@@ -132,6 +134,7 @@ export class Frame {
     this.id = Int32Array.from(frame.nodes, (row) => rows.id[row]);
     this.type = Int32Array.from(frame.nodes, (row) => rows.type[row]);
     this.names = frame.nodes.map((row) => rows.name[row]);
+    this.number = Float64Array.from(frame.nodes, (row) => rows.number[row]);
     this.at = new Float64Array(3 * this.size);
     this.extent = new Float64Array(3 * this.size);
     frame.nodes.forEach((row, i) => {

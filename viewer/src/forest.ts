@@ -59,7 +59,7 @@ export class Forest {
   resize(width: number, height: number): void {
     if (!width || !height) return;
     const ratio = Math.min(2, window.devicePixelRatio || 1);
-    const first = this.width === 0;
+    const first = !this.width;
     [this.width, this.height] = [width, height];
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
@@ -109,6 +109,11 @@ export class Forest {
     return { x: this.x(node), y: this.y(node) };
   }
 
+  /** What of the tree is lit; null if nothing is, or nothing that is part of it. */
+  private get lit(): Set<number> | null {
+    return this.store.lit?.tree.size ? this.store.lit.tree : null;
+  }
+
   /** Scrolls to the lit nodes unless one of them is in view. */
   private reveal(): void {
     const { lit } = this.store;
@@ -143,22 +148,22 @@ export class Forest {
       context.fillText("no H-tree", width / 2, height / 2);
       return;
     }
-    const lit = this.store.lit;
+    const { lit } = this;
     const inView = (node: number): boolean => this.y(node) > -this.rowHeight && this.y(node) < height + this.rowHeight;
-    this.drawArcs(lit?.tree ?? null);
+    this.drawArcs(lit);
     const radius = Math.max(1.2, Math.min(6, 0.32 * this.rowHeight));
     for (const onlyLit of lit ? [false, true] : [false]) {
       for (let node = 0; node < tree.size; node++) {
         const parent = tree.parent[node];
-        const isLit = lit?.tree.has(node) ?? false;
+        const isLit = lit?.has(node) ?? false;
         if (lit && isLit !== onlyLit) continue;
         if (parent >= 0 && (inView(node) || inView(parent))) {
-          const strong = isLit && lit!.tree.has(parent);
+          const strong = isLit && lit!.has(parent);
           this.branch(parent, node, strong ? css(mix(this.bagColour[node], ink, 0.35), 0.95) : lit ? css(line, 0.5) : css(this.bagColour[node], 0.45), strong ? 2 : 1);
         }
       }
       for (let node = 0; node < tree.size; node++) {
-        const isLit = lit?.tree.has(node) ?? false;
+        const isLit = lit?.has(node) ?? false;
         if ((lit && isLit !== onlyLit) || !inView(node)) continue;
         this.mark(node, radius, isLit, lit !== null, ground, ink);
       }
@@ -235,7 +240,7 @@ export class Forest {
     if (this.rowHeight < 9) return;
     const { context, store } = this;
     const { ink, faint, mark } = this.colours.theme;
-    const lit = store.lit;
+    const { lit } = this;
     const changed = new Set(store.differences.filter((each) => each.renamed || each.after?.confirmed).map((each) => each.node));
     const size = Math.min(12, this.rowHeight - 2);
     context.textAlign = "left";
@@ -245,7 +250,7 @@ export class Forest {
       if (!inView(leaf)) continue;
       const node = this.tree!.node[leaf];
       if (node < 0) continue;
-      const isLit = lit?.tree.has(leaf) ?? false;
+      const isLit = lit?.has(leaf) ?? false;
       context.font = `${isLit || store.frame.typeName(node) === "room" ? 600 : 400} ${size}px ${FONT}`;
       context.fillStyle = css(changed.has(node) ? mark : isLit ? ink : lit ? faint : ink, lit && !isLit ? 0.45 : 0.9);
       context.fillText(clipped(store.title(node), most), this.x(leaf) + 11, this.y(leaf) + 0.5);
@@ -256,13 +261,13 @@ export class Forest {
   private overview(): void {
     const { context, width, height, layout } = this;
     const { ink, line } = this.colours.theme;
-    const lit = this.store.lit;
+    const { lit } = this;
     const [left, tall] = [width - OVERVIEW + 3, height - 2 * TOP];
     const scale = tall / layout!.rows;
     context.fillStyle = css(line, 0.35);
     context.fillRect(left, TOP, OVERVIEW - 6, tall);
     for (const leaf of layout!.leaves) {
-      const isLit = lit?.tree.has(leaf) ?? false;
+      const isLit = lit?.has(leaf) ?? false;
       if (lit && !isLit) continue;
       context.fillStyle = css(this.bagColour[leaf], lit ? 1 : 0.75);
       context.fillRect(left, TOP + layout!.row[leaf] * scale, OVERVIEW - 6, Math.max(lit ? 2 : 0.8, scale * 0.8));
@@ -340,12 +345,5 @@ export class Forest {
         return cursor;
     }
     return undefined;
-  }
-
-  describe(node: number): string {
-    const tree = this.tree!;
-    if (tree.node[node] >= 0) return `Leaf: ${this.store.title(tree.node[node])}`;
-    const names = tree.members(node).map((each) => this.store.title(each));
-    return `${tree.parent[node] < 0 ? "Root bag" : "Bag"} of ${names.length}: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}`;
   }
 }

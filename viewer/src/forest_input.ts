@@ -18,7 +18,7 @@ export function listenToForest(forest: Forest, store: Store, announce: (text: st
     store.hovered = null;
     store.select({ kind: "bag", index: next });
     forest.show(next);
-    announce(forest.describe(next));
+    announce(described(store, next));
   });
 }
 
@@ -69,4 +69,12 @@ function followPointers(forest: Forest, store: Store): void {
     },
     { passive: false },
   );
+}
+
+/** A tree node in words. */
+function described(store: Store, index: number): string {
+  const tree = store.frame.tree!;
+  if (tree.node[index] >= 0) return `Leaf: ${store.title(tree.node[index])}`;
+  const names = tree.members(index).map((each) => store.title(each));
+  return `${tree.parent[index] < 0 ? "Root bag" : "Bag"} of ${names.length}: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}`;
 }

@@ -13,6 +13,8 @@ interface Tag {
   node: number;
   weight: number;
   large: boolean;
+  /** Whether it is written even where other names are. */
+  forced: boolean;
 }
 
 export class Overlay {
@@ -113,19 +115,18 @@ export class Overlay {
       const marked = change !== undefined && (change.renamed || change.after?.confirmed === true);
       if (!isLit && (!store.namesShown || (base === undefined && !marked) || (lit && !lit.near.has(node) && !marked && type !== context))) continue;
       const weight = (isLit ? 1000 : 0) + (change?.after?.confirmed ? 400 : marked ? 200 : change ? 50 : 0) + (lit?.near.has(node) ? 100 : 0) + (base ?? 0) * 10 + Math.min(30, found.radius[node]) - found.depth[node] / 10;
-      tags.push({ node, weight, large: (base ?? 0) >= 30 });
+      tags.push({ node, weight, large: (base ?? 0) >= 30, forced: isLit });
     }
     return tags.sort((a, b) => b.weight - a.weight).slice(0, MOST_NAMES);
   }
 
-  private name({ node, large, weight }: Tag, change: Difference | undefined): void {
+  private name({ node, large, forced }: Tag, change: Difference | undefined): void {
     const { context, store } = this;
     const { ink, faint, ground, mark } = this.colours.theme;
     const found = this.world.projected;
     const label = store.label(node);
-    const forced = weight >= 1000;
     const faded = store.lit !== null && !forced;
-    const size = large ? 13 : 11;
+    const size = (large ? 13 : 11) - (this.canvas.clientWidth < 480 ? 1 : 0);
     const title = clipped(store.title(node), 34);
     const old = change?.renamed && change.before ? `${clipped(spaced(change.before.name), 20)} → ` : "";
     const sure = label?.confirmed ? " ✓" : label?.confidence != null ? ` ${percent(label.confidence)}` : "";

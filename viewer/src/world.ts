@@ -52,6 +52,7 @@ export class World {
     const sun = new DirectionalLight(0xffffff, 1.7);
     sun.position.set(-3, -6, 12);
     this.scene.add(new AmbientLight(0xffffff, 1.9), sun, this.group);
+    canvas.addEventListener("webglcontextrestored", () => this.draw());
     this.build();
     store.listen((change) => {
       if (change === "frame" || change === "layers") this.build();
@@ -280,7 +281,8 @@ export class World {
       const distance = Math.hypot(found.x[node] - x, found.y[node] - y);
       const reach = Math.min(60, found.radius[node]) + slack;
       if (distance > reach) continue;
-      const score = distance / reach + found.depth[node] / 400 + Math.min(60, found.radius[node]) / 400;
+      const aside = this.store.frame.typeName(node) === "agent" ? 0.3 : 0; // a robot's path crosses everything
+      const score = distance / reach + found.depth[node] / 400 + Math.min(60, found.radius[node]) / 400 + aside;
       if (score < least) [best, least] = [node, score];
     }
     return best;

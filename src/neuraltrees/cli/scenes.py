@@ -83,4 +83,5 @@ def read_known(path: Path, scenes: Sequence[Scene]) -> dict[NodeId, str]:
     try:
         return {node: label.name for node, label in states[0].of_ids(scenes).labels.items()}
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        text = str(error)
+        raise InputError(f"{path}: {text[0].lower()}{text[1:]}") from None

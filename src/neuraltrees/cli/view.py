@@ -50,10 +50,17 @@ def view(
         ),
     ] = None,
     tree: Annotated[bool, typer.Option(help="Whether to show the typed H-tree beside the scene.")] = True,
+    label_spaces: Annotated[
+        str | None,
+        typer.Option(
+            help="Names of labels that scenes have as numbers: room=rooms.csv,object=objects.yaml.", show_default=False
+        ),
+    ] = None,
     layers: Annotated[
         str | None,
         typer.Option(help="Node types to show, separated by commas; by default all.", show_default=False),
     ] = None,
+    scan: Annotated[str | None, typer.Option(help="Which scan of a 3DSSG file.", show_default=False)] = None,
     title: Annotated[
         str | None, typer.Option(help="What stands at the top; by default the file's name.", show_default=False)
     ] = None,
@@ -96,12 +103,14 @@ def view(
     start = time.perf_counter()
     with working("loading"):
         from neuraltrees.scenes import read_scene
+        from neuraltrees.scenes.label_files import read_label_spaces
         from neuraltrees.scenes.label_states import read_label_states
         from neuraltrees.viewing import SceneFrame, predicted_frames, write_scene_page, write_scene_recording
 
     with working("reading the scenes"):
         states = () if labels is None else read_label_states(labels)
-        frames = [SceneFrame(read_scene(path), name=path.name) for path in scenes]
+        spaces = read_label_spaces(label_spaces or "")
+        frames = [SceneFrame(read_scene(path, scan=scan), path.name, label_spaces=spaces) for path in scenes]
     if model is not None:
         from neuraltrees.serving import SceneLabeller
 

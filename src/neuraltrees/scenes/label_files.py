@@ -44,6 +44,18 @@ def read_label_space(path: PathLike) -> LabelSpace:
         raise ParseError(f"{path}: expected YAML; got: {str(error).splitlines()[0]}.") from None
 
 
+def read_label_spaces(files: str) -> dict[str, LabelSpace]:
+    """The label spaces of node types whose files are given as `room=rooms.csv,object=objects.yaml`."""
+    found = {}
+    for each in files.split(","):
+        kind, equals, path = each.strip().partition("=")
+        if equals and kind and path:
+            found[kind] = read_label_space(path)
+        elif each.strip():
+            raise InputError(f"Expected label_spaces as TYPE=FILE, such as room=rooms.csv; got {each.strip()!r}.")
+    return found
+
+
 def write_label_space(space: LabelSpace, path: PathLike) -> None:
     """Writes a label space by the ending of the path; the file is written whole or not at all."""
     path = as_path(path)

@@ -19,7 +19,7 @@ from neuraltrees.errors import InputError, NeuralTreesWarning
 from neuraltrees.scenes.folders import FolderScene, house_split, read_folder
 from neuraltrees.scenes.format import SceneFormat
 from neuraltrees.scenes.generated import building_label_spaces, scene_of_building, scene_of_room
-from neuraltrees.scenes.labels import LabelSpace
+from neuraltrees.scenes.label_files import read_label_spaces
 from neuraltrees.scenes.spec import TypedGraphSpec
 from neuraltrees.scenes.task import scene_task
 
@@ -51,7 +51,7 @@ def load_folder(spec: DataSpec, folder: str) -> Task:
     found = read_folder(folder, spec.houses)
     _say_what_was_dropped(folder, found)
     scenes = [each.scene for each in found]
-    form = SceneFormat.of_scenes(scenes, _label_spaces(spec), _targets(spec, TypedGraphSpec()))
+    form = SceneFormat.of_scenes(scenes, read_label_spaces(spec.label_spaces or ""), _targets(spec, TypedGraphSpec()))
     task = scene_task(scenes, form)
     sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
     return task.replace(splitter=partial(_split_of_scenes, found, sizes, spec.train_share, spec.shared_houses))
@@ -83,17 +83,6 @@ def _targets(spec: DataSpec, form: TypedGraphSpec) -> Sequence[str] | None:
     if spec.target not in form.types:
         raise InputError(f"Expected target out of {', '.join(form.types)}, {ALL}; got {spec.target!r}.")
     return (str(spec.target),)
-
-
-def _label_spaces(spec: DataSpec) -> dict[str, LabelSpace]:
-    found = {}
-    for each in (spec.label_spaces or "").split(","):
-        kind, equals, path = each.strip().partition("=")
-        if equals and kind and path:
-            found[kind] = LabelSpace.read(path)
-        elif each.strip():
-            raise InputError(f"Expected label_spaces as TYPE=FILE, such as room=rooms.csv; got {each.strip()!r}.")
-    return found
 
 
 def _split_of_scenes(scenes: Sequence[FolderScene], sizes: Tensor, share: float, shared: bool, seed: int) -> Split:

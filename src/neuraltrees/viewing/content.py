@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from neuraltrees.errors import InputError
 from neuraltrees.scenes import LabelSpace, LabelState, NodeLabel, Scene, TypedTree
+from neuraltrees.scenes.format import own_space
 from neuraltrees.scenes.rooms import room_boxes, rooms_of
 from neuraltrees.scenes.scene import NO_LABEL, Float64
 from neuraltrees.scenes.spec import OBJECT, ROOM
@@ -56,6 +56,7 @@ def content_of(frames: Sequence[SceneFrame], title: str) -> dict[str, Any]:
             "name": [row[2] for row in columns],
             "at": [value for row in columns for value in row[3]],
             "size": [value for row in columns for value in row[4]],
+            "number": [row[5] for row in columns],
         },
         "frames": listed,
     }
@@ -81,10 +82,10 @@ def _frame(
     kinds = [scene.types[i] for i in scene.node_type.tolist()]
     nodes = [
         # 7 and "7" are two ids.
-        rows[ids[type(name), name], types[kind], scene.names[i] or None, at[i], extent[i]]
+        rows[ids[type(name), name], types[kind], scene.names[i] or None, at[i], extent[i], int(scene.labels[i])]
         for i, (name, kind) in enumerate(zip(scene.ids, kinds, strict=True))
     ]
-    own = own_labels(scene)
+    own = own_labels(scene, frame.label_spaces)
     states = frame.states or (LabelState("scene", {}),)
     return {
         "name": frame.name,
@@ -139,16 +140,16 @@ def _tree(scene: Scene, tree: TypedTree) -> dict[str, Any]:
     }
 
 
-def own_labels(scene: Scene) -> dict[int, NodeLabel]:
+def own_labels(scene: Scene, spaces: Mapping[str, LabelSpace]) -> dict[int, NodeLabel]:
     """The labels that a scene has itself, by number of the node.
 
     These are, the first that there is: the most probable of its `semantic_class_probabilities`; the name of its number
-    in the label space of the file; its name, unless that is a symbol such as `O(12)`.
+    in the label space of the file or of those that are given; its name, unless that is a symbol such as `O(12)`.
     """
-    spaces = {kind: _space(scene, kind) for kind in _used_types(scene)}
+    known = {kind: own_space(scene, kind) or spaces.get(kind) for kind in _used_types(scene)}
     found: dict[int, NodeLabel] = {}
     for i, (kind, name) in enumerate(zip(scene.node_type.tolist(), scene.names, strict=True)):
-        space = spaces[scene.types[kind]]
+        space = known[scene.types[kind]]
         number = int(scene.labels[i])
         probabilities = _probabilities(scene.attributes[i].get("semantic_class_probabilities"))
         if probabilities:
@@ -158,13 +159,6 @@ def own_labels(scene: Scene) -> dict[int, NodeLabel]:
         elif name and not re.fullmatch(r"\w\(\d+\)", name):
             found[i] = NodeLabel(_text(name))
     return found
-
-
-def _space(scene: Scene, kind: str) -> LabelSpace | None:
-    try:
-        return LabelSpace.of_scene(scene, kind)
-    except InputError:
-        return None
 
 
 def _probabilities(given: Any) -> dict[str, float]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from neuraltrees.errors import InputError, TreeTooLargeError
 from neuraltrees.scenes import (
+    LabelSpace,
     LabelState,
     NodeLabel,
     Scene,
@@ -21,7 +22,8 @@ from neuraltrees.scenes import (
     typed_graph,
     typed_tree,
 )
-from neuraltrees.scenes.scene import NodeId
+from neuraltrees.scenes.rooms import NOWHERE, room_boxes, rooms_of
+from neuraltrees.scenes.scene import IN, NodeId
 
 MOST_NODES, MOST_TREE_NODES = 100_000, 1_000_000  # more than a browser can draw
 LAYERS = ("building", "floor", "room", "place", "mesh_place", "object", "segment")  # from top to bottom
@@ -41,12 +43,15 @@ class SceneFrame:
         states: labels at one or several moments; by default those that the scene has itself. A node that a state says
             nothing of has the label of the scene.
         tree: the typed H-tree beside the scene, if any.
+        label_spaces: by node type, the names of labels that the scene has as numbers; those in the scene's own metadata
+            come first.
     """
 
     scene: Scene
     name: str = ""
     states: tuple[LabelState, ...] = ()
     tree: TypedTree | None = field(default=None, repr=False)
+    label_spaces: Mapping[str, LabelSpace] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.scene, Scene):
@@ -94,15 +99,22 @@ def frames_of(
 
 
 def only_layers(scene: Scene, layers: Collection[str]) -> Scene:
-    """The scene without nodes of other types, and without their edges."""
+    """The scene without nodes of other types; objects stay in the rooms, and rooms as large, as places made them."""
     unknown = [layer for layer in layers if layer not in scene.types]
     if isinstance(layers, str) or len(unknown) == len(layers):
         raise InputError(f"Expected layers out of {', '.join(scene.types)}; got {', '.join(layers) or 'none'}.")
     kept = np.flatnonzero(np.isin(scene.node_type, [i for i, kind in enumerate(scene.types) if kind in layers]))
     number = np.full(scene.num_nodes, -1)
     number[kept] = np.arange(len(kept))
+    room = rooms_of(scene)
+    centres, sizes = room_boxes(scene, room)
     ends = number[scene.edges]
-    inside = (ends >= 0).all(1)
+    stays = (ends >= 0).all(1)
+    inside = kept[room[kept] != NOWHERE]
+    in_room = np.stack([number[inside], number[room[inside]]], 1)[number[room[inside]] >= 0]
+    known = {frozenset(edge) for edge in ends[stays].tolist()}
+    new = [edge for edge in in_room.tolist() if frozenset(edge) not in known]
+    relations = scene.relations if IN in scene.relations else (*scene.relations, IN)
     return replace(
         scene,
         ids=tuple(scene.ids[i] for i in kept),
@@ -110,12 +122,13 @@ def only_layers(scene: Scene, layers: Collection[str]) -> Scene:
         names=tuple(scene.names[i] for i in kept),
         labels=scene.labels[kept],
         positions=scene.positions[kept],
-        sizes=scene.sizes[kept],
-        box_centres=scene.box_centres[kept],
+        sizes=sizes[kept],
+        box_centres=centres[kept],
         embeddings={},
         attributes=tuple(scene.attributes[i] for i in kept),
-        edges=ends[inside],
-        edge_relation=scene.edge_relation[inside],
+        edges=np.concatenate([ends[stays], np.array(new, np.int64).reshape(-1, 2)]),
+        relations=relations,
+        edge_relation=np.concatenate([scene.edge_relation[stays], np.full(len(new), relations.index(IN))]),
     )
 
 

@@ -28,8 +28,7 @@ def predicted_frames(
     found = [[LabelState("predicted", labels)] for labels in labeller.label(scenes)]
     if known:
         inside = [{node: label for node, label in known.items() if node in scene.number} for scene in scenes]
-        (first, *more) = dict.fromkeys(known.values())
-        name = f"{first if not more else len(known)} confirmed"
+        name = f"{next(iter(known.values())) if len(known) == 1 else len(known)} confirmed"
         for states, labels, mine in zip(found, labeller.label(scenes, inside), inside, strict=True):
             states.append(LabelState(name, labels, frozenset(mine)))
     return [replace(frame, states=(*frame.states, *states)) for frame, states in zip(frames, found, strict=True)]

@@ -117,7 +117,7 @@ def _log(rerun: Any, recording: Any, frame: SceneFrame) -> set[str]:
 
 def _names(frame: SceneFrame) -> list[str]:
     """Names with probabilities."""
-    own = own_labels(frame.scene)
+    own = own_labels(frame.scene, frame.label_spaces)
     state = frame.states[-1].labels if frame.states else {}
     found = []
     for i, (name, given) in enumerate(zip(frame.scene.ids, frame.scene.names, strict=True)):
