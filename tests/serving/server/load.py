@@ -60,6 +60,11 @@ class ServerProcess:
         """Resident memory in MiB."""
         return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * PAGE / 2**20
 
+    def processor_seconds(self) -> float:
+        """The processor time that it has used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()

@@ -148,10 +148,8 @@ class _Scaling(nn.Module):
 
     def forward(self, x: Tensor, node_type: Tensor | None) -> Tensor:
         if self.columns:
-            parts = [
-                part.log() if i in self.columns else part
-                for i, part in enumerate(x.split_with_sizes([1] * x.shape[1], 1))
-            ]
+            columns = enumerate(x.split_with_sizes([1] * x.shape[1], 1))
+            parts = [part.log() if i in self.columns else part for i, part in columns]
             x = torch.cat(parts, 1)
         if self.mean is not None and self.std is not None:
             mean, std = self.mean, self.std
