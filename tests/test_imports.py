@@ -6,8 +6,8 @@ import ast
 import os
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -262,5 +262,4 @@ def test_without_the_compiled_core_stored_trees_are_read(tmp_path: Path) -> None
 
 
 def test_the_version_is_that_of_the_package() -> None:
-    content = tomllib.loads((PACKAGE.parent.parent / "pyproject.toml").read_text())
-    assert content["project"]["version"] == nt.__version__
+    assert metadata.version("neuraltrees") == nt.__version__

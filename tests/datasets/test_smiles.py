@@ -218,7 +218,7 @@ def test_rows_that_do_not_parse_are_reported_by_line(tmp_path: Path) -> None:
 
 WRONG: dict[str, tuple[dict[str, str], str]] = {
     "smiles column": ({"smiles": "SMILE"}, r"a column 'SMILE' with SMILES; .* Did you mean SMILES\?"),
-    "target column": ({"target": "LogP"}, r"a column 'LogP' with the target; got the columns Compound ID, .*'logS'\?"),
+    "target column": ({"target": "LogP"}, r"a column 'LogP' with the target; got the columns Comp.* mean logS\?"),
     "no target": ({"target": ""}, "Expected target=COLUMN, what to learn; the table has Compound ID, logS"),
     "split column": ({"split_column": "kind"}, "line 2: expected train, val, test or nothing in 'kind'; got 'low'"),
     "not smiles": ({"smiles": "kind"}, "expected SMILES in column 'kind'; none of 40 cells parses. The first: 'low'"),
