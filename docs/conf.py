@@ -37,6 +37,7 @@ c.InteractiveShellApp.exec_lines = ["import warnings; warnings.filterwarnings('i
 os.environ["IPYTHONDIR"] = str(_kernel.parent)
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(DOCS.parent / "build" / "notebooks")
+nb_execution_in_temp = True  # what a tutorial writes is not left beside it
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True
 nb_merge_streams = True

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
+import importlib.util
 import inspect
 import io
 import re
 import shlex
+import sys
 import tomllib
+import types
 import warnings
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,13 @@ def python_of(path: Path) -> list[str]:
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    if importlib.util.find_spec("IPython") is None:  # of the site's own requirements; tutorials show pictures by it
+        shown = types.ModuleType("IPython.display")
+        shown.SVG = lambda path: Path(path).read_text()  # type: ignore[attr-defined]
+        around = types.ModuleType("IPython")
+        around.version_info = (9, 0)  # type: ignore[attr-defined]  # matplotlib asks
+        monkeypatch.setitem(sys.modules, "IPython", around)
+        monkeypatch.setitem(sys.modules, "IPython.display", shown)
     monkeypatch.setattr(matplotlib, "_called_from_pytest", True, raising=False)
     matplotlib.use("Agg")
     return tmp_path
