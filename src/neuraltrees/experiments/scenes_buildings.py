@@ -1,6 +1,6 @@
 """Generated buildings as typed scenes: the typed neural tree without and with the CRF head, and the exact posterior.
 
-The scenes have all that the posterior depends on. Nothing is tuned: both networks have the same recipe.
+The scenes have all that the posterior depends on. Both networks have the same recipe but for the number of rounds.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def draw(results: Results, folder: Path) -> list[Block]:
 HOW = """\
 Buildings of 5 to 10 rooms as scenes; whole buildings are held out, the same at all sizes. The networks read boxes, the
 geometry of edges, and no absolute positions. The head is a conditional random field on the scene's own edges: it learns
-by pseudo-likelihood and answers by exact marginals. Both networks have as many gradient steps, and nothing is tuned."""
+by pseudo-likelihood and answers by exact marginals. Both networks have as many gradient steps."""
 HEADER = (
     "buildings",
     "posterior",

@@ -1,7 +1,7 @@
 """The scene graphs of the paper as typed scenes: the typed neural tree against the untyped one, on the same splits.
 
 The untyped neural tree has the geometry of `structured-stanford`, which was made by hand; another one has boxes as they
-are. All have the same recipe, small enough for a CPU, and nothing is tuned.
+are. All have the same recipe, small enough for a CPU.
 """
 
 from __future__ import annotations
@@ -146,8 +146,7 @@ def draw(results: Results, folder: Path) -> list[Block]:
 HOW = """\
 The typed neural tree reads scenes: boxes without absolute positions, and the geometry of edges. The untyped one has the
 25 features per node and 6 per edge of `structured-stanford`, which were made by hand; another one has the centroid and
-size of every box, as in the paper. All have the same recipe, small enough for a CPU, and the same splits. Nothing is
-tuned."""
+size of every box, as in the paper. All have the same recipe, small enough for a CPU, and the same splits."""
 
 
 def verdict(test: dict[str, list[float]]) -> str:
