@@ -27,7 +27,7 @@ from neuraltrees.scenes import (
 from neuraltrees.serving import SceneLabeller
 from neuraltrees.training import Bundle, NetworkSpec, Run, TrainingSpec, fit
 
-VALIDATION, TEST = 10, 20  # buildings
+VALIDATION, TEST = 5, 10  # buildings
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def main() -> None:
     building = torch.arange(len(scenes)).repeat_interleave(sizes)
     held_out = building < VALIDATION + TEST
     split = Split(~held_out, building < VALIDATION, held_out & (building >= VALIDATION))
-    network = NetworkSpec(schedule="typed", hidden=48, layers=2, dropout=0.0, layer_norm=True, head="crf", crf_states=8)
+    network = NetworkSpec(schedule="typed", hidden=32, layers=2, dropout=0.0, layer_norm=True, head="crf", crf_states=6)
     training = TrainingSpec(arguments.epochs, lr=0.006, batches=6, cosine=True, every_class=False, evaluate_every=25)
     fitted = fit(task, network, training, [Run(arguments.seed, split)])
     tested = buildings[VALIDATION : VALIDATION + TEST]

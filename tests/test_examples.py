@@ -135,9 +135,9 @@ def test_molecules_are_learned_and_drawn_with_what_mattered(sandbox: Sandbox) ->
 
 
 def test_scenes_are_labelled_and_a_confirmed_label_changes_others(sandbox: Sandbox) -> None:
-    printed = sandbox.run("06_scenes.py", "--out", "../out", "--epochs", 12, "--buildings", 60)
+    printed = sandbox.run("06_scenes.py", "--out", "../out", "--epochs", 10, "--buildings", 40)
     ours, best = _percent(printed, "Test accuracy"), _percent(printed, "the best possible")
-    assert 40 < ours < best
+    assert 25 < ours < best
     assert "a person says it is" in printed and "(100 %)" in printed
     assert sandbox.files() == {"out/model.safetensors"}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from neuraltrees.datasets import DataSpec, load_task
-from neuraltrees.errors import InputError, ParseError
+from neuraltrees.errors import InputError, NeuralTreesWarning, ParseError
 from neuraltrees.scenes import LabelSpace, SceneFormat, read_folder
 from neuraltrees.scenes.folders import house_split
 from tests.scenes.houses import write_houses
@@ -167,6 +167,28 @@ def test_tasks_of_folders(maps: Path, tmp_path: Path) -> None:
             load_task(DataSpec(dataset=f"scenes:{maps}", **{wrong: "x"}))
     with pytest.raises(InputError, match="Expected no max_treewidth for scenes"):
         load_task(DataSpec(dataset=f"scenes:{maps}", max_treewidth=3))
+
+
+def test_what_is_dropped_is_said(maps: Path) -> None:
+    path = maps / "house0_0.json"
+    content = json.loads(path.read_text())
+    content["edges"].append({"source": content["nodes"][0]["id"], "target": 5})
+    path.write_text(json.dumps(content))
+    with pytest.warns(NeuralTreesWarning, match="dropped 1 dangling edges in 1 of 12 scenes"):
+        load_task(DataSpec(dataset=f"scenes:{maps}"))
+
+
+def test_other_geometry_is_another_task(maps: Path) -> None:
+    spec = DataSpec(dataset=f"scenes:{maps}")
+    before = load_task(spec).fingerprint()
+    assert load_task(spec).fingerprint() == before
+    path = maps / "house0_0.json"
+    content = json.loads(path.read_text())
+    attributes = content["nodes"][0]["attributes"]
+    for position in (attributes["position"], attributes["bounding_box"]["world_P_center"]):
+        position[0] += 1.0
+    path.write_text(json.dumps(content))
+    assert load_task(spec).fingerprint() != before
 
 
 def test_built_in_scenes(data_root: Path) -> None:

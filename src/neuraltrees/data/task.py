@@ -288,7 +288,7 @@ class Task:
         digest = sha256(repr(about).encode())
         for graph in self.graphs:
             x = graph.x.to_dense() if graph.x.layout != torch.strided else graph.x
-            own = [graph[name] for name in sorted(graph.keys()) if name.startswith("tree_")]
+            own = [graph[name] for name in sorted(graph.keys()) if name.startswith(("tree_", "scene_"))]
             edges = [] if self.edge_features is None else [graph.edge_attr]
             for tensor in (x, graph.y, graph.edge_index, type_of(graph, self.types), *own, *edges):
                 digest.update(f"{tensor.dtype} {tuple(tensor.shape)} ".encode())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
@@ -13,7 +15,7 @@ from neuraltrees.data.task import Task
 from neuraltrees.datasets.buildings import SyntheticBuildings
 from neuraltrees.datasets.spec import DataSpec
 from neuraltrees.datasets.stanford import StanfordSceneGraphs
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, NeuralTreesWarning
 from neuraltrees.scenes.folders import FolderScene, house_split, read_folder
 from neuraltrees.scenes.format import SceneFormat
 from neuraltrees.scenes.generated import building_label_spaces, scene_of_building, scene_of_room
@@ -47,11 +49,26 @@ def load_scenes(spec: DataSpec) -> Task:
 def load_folder(spec: DataSpec, folder: str) -> Task:
     """The scenes of a folder; see `read_folder`."""
     found = read_folder(folder, spec.houses)
+    _say_what_was_dropped(folder, found)
     scenes = [each.scene for each in found]
     form = SceneFormat.of_scenes(scenes, _label_spaces(spec), _targets(spec, TypedGraphSpec()))
     task = scene_task(scenes, form)
     sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
     return task.replace(splitter=partial(_split_of_scenes, found, sizes, spec.train_share, spec.shared_houses))
+
+
+def _say_what_was_dropped(folder: str, scenes: Sequence[FolderScene]) -> None:
+    dropped = Counter[str]()
+    unclean = [each for each in scenes if each.scene.report.num_dropped]
+    for each in unclean:
+        dropped.update(each.scene.report.dropped)
+    if unclean:
+        what = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
+        warnings.warn(
+            f"{folder}: dropped {what} in {len(unclean)} of {len(scenes)} scenes; read_scene(path).report says which.",
+            NeuralTreesWarning,
+            stacklevel=2,
+        )
 
 
 def _built_in(spec: DataSpec) -> SceneFormat:

@@ -203,7 +203,7 @@ def one_round(rounds: TypedRounds, number: int, h: Tensor, tree: TypedStructure,
     for node in range(len(h)):
         into = (tree.edge_index[1] == node).nonzero().flatten().tolist()
         sent = [
-            (h[tree.edge_index[0, e]] * rounds.gates[number].weight[relation[e]]) @ conv.neighbours[0].weight
+            (h[tree.edge_index[0, e]] * (1 + rounds.gates[number].weight[relation[e]])) @ conv.neighbours[0].weight
             + offsets[e] @ conv.lin_edge.weight
             for e in into
         ]
@@ -211,16 +211,35 @@ def one_round(rounds: TypedRounds, number: int, h: Tensor, tree: TypedStructure,
     return out
 
 
+@pytest.mark.parametrize("conv", CONVS)
+def test_weights_per_direction_change_answers(conv: str) -> None:
+    data = FORM.graph(small())
+    torch.manual_seed(0)
+    model = NeuralTree(
+        FORM.features, 8, {"object": 2, "room": 2}, 3, conv, schedule=TypedRounds.of(2, 6), relations=True
+    )
+    before = answers(model.eval(), data)
+    lins = [
+        (name, each)
+        for name, each in model.named_parameters()
+        if ".neighbours.1.weight" in name or ".lins.1.weight" in name
+    ]
+    assert lins
+    for _, weight in lins:  # of messages upwards
+        torch.nn.init.zeros_(weight)
+    assert finite_difference(before, answers(model, data)) > 1e-3
+
+
 def test_gates_start_where_they_do_nothing_and_new_weights_are_drawn() -> None:
     torch.manual_seed(0)
     model = NeuralTree(FORM.features, 8, {"object": 2, "room": 2}, 2, schedule=TypedRounds.of(2))
     rounds = model.schedule
-    assert all((gate.weight == 1).all() for gate in rounds.gates)
+    assert all((gate.weight == 0).all() for gate in rounds.gates)  # gates of one
     before = {name: value.clone() for name, value in model.state_dict().items()}
     for gate in rounds.gates:
-        torch.nn.init.zeros_(gate.weight)
+        torch.nn.init.ones_(gate.weight)
     model.reset_parameters()
-    assert all((gate.weight == 1).all() for gate in rounds.gates)
+    assert all((gate.weight == 0).all() for gate in rounds.gates)
     for name in ("schedule.bags.weight", "schedule.edges.first.weight", "schedule.offsets.relation.weight"):
         assert not torch.equal(model.state_dict()[name], before[name])
 

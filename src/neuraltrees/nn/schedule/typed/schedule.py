@@ -61,7 +61,8 @@ class TypedRounds(TreeRounds):
       an edge of the graph is added to the bag where it is at home, and to its two ends: :math:`φ_ρ` of offset,
       distance and sizes, the mean over the edges of one relation at an end.
     - The relation of a message is (kind of the source; root, up or down; kind of the target). It multiplies the state
-      that is sent, channel by channel, by gates of its own; they start at one.
+      that is sent, channel by channel, by gates of its own, one plus a weight each: they start at one, and weight decay
+      leaves them there.
     - A message carries the offset of its tree edge, as edge features that every convolution adds to it.
 
     No absolute position is read: moving a scene changes nothing. Turning it does, since offsets and boxes are along the
@@ -96,9 +97,9 @@ class TypedRounds(TreeRounds):
         if self.typed:
             self.bags = RunTable(kinds - types, widths[0], body.runs)
         if types > 1:
-            self.gates = nn.ModuleList(RunTable(3 * kinds * kinds, width, body.runs, start=1.0) for width in widths)
+            self.gates = nn.ModuleList(RunTable(3 * kinds * kinds, width, body.runs, start=0.0) for width in widths)
         if geometry:
-            self.edges = EdgeGeometry(relations, widths[0], body.runs, max(16, body.hidden_channels // 2))
+            self.edges = EdgeGeometry(relations, widths[0], body.runs, max(32, body.hidden_channels // 2))
             self.offsets = TreeOffsets(3 * kinds * kinds, OFFSETS, body.runs)
 
     @classmethod
@@ -202,7 +203,7 @@ class TypedRounds(TreeRounds):
     def _sent(self, number: int, h: Any, plan: RoundPlan) -> Any:
         if not isinstance(plan, TypedPlan) or not plan.senders:
             return h
-        gates: Tensor = self.gates[number](plan.gates[number])
+        gates: Tensor = 1 + self.gates[number](plan.gates[number])
         return torch.cat([h, plan.senders[number](h) * gates])
 
     def _carried(self, number: int, edges: Tensor | None, plan: RoundPlan) -> Tensor | None:
