@@ -7,7 +7,7 @@ endif
 CORE := $(wildcard cpp/include/neuraltrees/*.hpp cpp/src/*.hpp cpp/src/*.cpp cpp/src/canonical/*.hpp \
 	cpp/src/canonical/*.cpp bindings/*.cpp) cpp/CMakeLists.txt CMakeLists.txt
 CPP_BUILD := build/sanitized
-CPP_FILES = $(or $(shell git ls-files 'cpp/*.[ch]pp' 'bindings/*.[ch]pp'),$(error Expected tracked C++ files, got none. \
+CPP_FILES = $(or $(shell git ls-files 'cpp/*.[ch]pp' 'bindings/*.[ch]pp' 'examples/cpp/*.cpp'),$(error Expected tracked C++ files, got none. \
 	Run this in a git checkout))
 
 .PHONY: help demo test test-cpp test-python lint format bench docs wheel viewer clean

@@ -3,8 +3,8 @@
 //     neuraltrees export model.safetensors --format aoti --out model.pt2
 //     predict model.pt2 graph.txt
 //
-// graph.txt has the number of nodes, features and edges; then a line per node with its type and its features, and a line
-// per edge with its two ends. For a network on H-trees of one or several node types, without edge features.
+// graph.txt has the number of nodes, features and edges; then a line per node with its type and its features, and a
+// line per edge with its two ends. For a network on H-trees of one or several node types, without edge features.
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 #include <torch/torch.h>
 

@@ -60,8 +60,8 @@ def serve(
 
     With --zmq the graphs that Hydra publishes are labelled, the latest first, and published again with their labels.
 
-    With --token-file, or a token in the environment variable NEURALTREES_TOKEN, every request but /health must have
-    the header "Authorization: Bearer TOKEN". ZMQ knows no tokens: keep its addresses to networks that you trust.
+    With --token-file, or a token in the environment variable NEURALTREES_TOKEN, /predict and /metrics ask for the
+    header "Authorization: Bearer TOKEN". ZMQ knows no tokens: keep its addresses to networks that you trust.
 
     Ctrl-C or SIGTERM ends the server when the requests that run have their answers.
 

@@ -36,7 +36,7 @@ class HttpTransport:
         queue: answers requests.
         host: address to listen on.
         port: port to listen on; 0 for any that is free.
-        token: what every request but /health must carry as `Authorization: Bearer TOKEN`; None for no such rule.
+        token: what /predict and /metrics ask for as `Authorization: Bearer TOKEN`; None for no such rule.
     """
 
     def __init__(self, queue: BatchQueue, host: str, port: int, token: str | None = None) -> None:

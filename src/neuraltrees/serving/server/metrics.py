@@ -12,7 +12,7 @@ BUCKETS = (0.002, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 class Metrics:
     """Counters and histograms of one server.
 
-    - `neuraltrees_requests_total{transport, status}`; of ZMQ a status is `ok`, `replaced` or that of HTTP
+    - `neuraltrees_requests_total{transport, status}`; of ZMQ a status is `ok` or that of HTTP
     - `neuraltrees_request_seconds{transport}`: from the last byte of a request to its answer
     - `neuraltrees_batch_requests`: how many requests were computed together
     - `neuraltrees_waiting_requests`
