@@ -35,6 +35,9 @@ class FolderScene:
         scene: what was read.
         house: the building that it is a map of.
         part: train, val or test, if the folder or the table of houses says so; else None.
+
+    >>> FolderScene("x8F5_0.json", Scene.of([], []), "x8F5").part is None
+    True
     """
 
     name: str
@@ -54,6 +57,13 @@ def read_folder(folder: PathLike, houses: PathLike | None = None) -> list[Folder
         folder: where scenes are.
         houses: a table (.csv) with the columns `scene`, the path of a scene in the folder, and `house`; and `split`
             (train, val or test), if it says how to split. What it says counts more than names.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("x8F5_0", "x8F5_1", "p2Ag_0"):
+    ...         _ = (Path(folder) / f"{name}.json").write_text('{"nodes": [{"id": 1, "type": "room"}]}')
+    ...     [(each.name, each.house) for each in read_folder(folder)]
+    [('p2Ag_0.json', 'p2Ag'), ('x8F5_0.json', 'x8F5'), ('x8F5_1.json', 'x8F5')]
     """
     folder = as_path(folder)
     if not folder.is_dir():

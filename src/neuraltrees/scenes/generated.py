@@ -53,6 +53,10 @@ def scene_of_room(graph: Data, labelled: bool = True) -> Scene:
     Args:
         graph: an element of these datasets.
         labelled: whether nodes have their true labels.
+
+    >>> from neuraltrees.datasets import SyntheticScenes
+    >>> scene_of_room(SyntheticScenes(1)[0]).types
+    ('room', 'object')
     """
     _check(graph, ("x", "y", "node_type", "edge_index"), "a graph of StanfordSceneGraphs")
     centres = graph.x[:, :3].double().numpy()

@@ -83,6 +83,14 @@ def read_label_states(path: PathLike) -> tuple[LabelState, ...]:
     - `{"ID": {"name": "kitchen", "probabilities": {"kitchen": 0.9, "bath": 0.1}, "confirmed": true}, ...}`: the
       same with what else is known; without `name` the most probable label counts;
     - `{"states": [{"name": "before", "labels": ...}, ...]}`: several moments in order, labels in either form.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "labels.json"
+    ...     _ = path.write_text('{"7": {"probabilities": {"kitchen": 0.9, "bath": 0.1}}}')
+    ...     read_label_states(path)[0].labels["7"].name
+    'kitchen'
     """
     content = load_json(path)
     if not isinstance(content, dict):

@@ -27,6 +27,11 @@ class SceneData(HTreeData):
     ================  ================  ===================================================  ===========
 
     The meaning is that of `TypedTree`.
+
+    >>> from neuraltrees.scenes import Scene, SceneNode, typed_graph, typed_tree
+    >>> tree = typed_tree(typed_graph(Scene.of([SceneNode("bath", "room"), SceneNode(7, "object")], [(7, "bath")])))
+    >>> SceneData.of(tree, torch.zeros(1, dtype=torch.int64)).scene_home
+    tensor([0])
     """
 
     @classmethod

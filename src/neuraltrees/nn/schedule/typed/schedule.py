@@ -75,6 +75,11 @@ class TypedRounds(TreeRounds):
         types: number of node types.
         relations: number of relations of the graph's edges.
         geometry: whether to read geometry.
+
+    >>> from neuraltrees.nn import NeuralTree
+    >>> network = NeuralTree(4, 8, 3, 2, schedule=TypedRounds.of(types=2, geometry=False))
+    >>> network.schedule.types
+    2
     """
 
     def __init__(self, body: Body, types: int = 1, relations: int = 1, geometry: bool = True) -> None:
