@@ -12,6 +12,7 @@ from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
 from neuraltrees.scenes.format import SceneFormat, own_space
 from neuraltrees.scenes.scene import NodeId, Scene
+from neuraltrees.scenes.shares import Shares
 from neuraltrees.scenes.write import NodeLabel
 from neuraltrees.training.bundle import Bundle
 from neuraltrees.training.device import check_device
@@ -120,8 +121,7 @@ class SceneLabeller:
                 own.number(name) if own is not None and name in own else space.number(name) for name in space.names
             ]
             shares = np.clip(rows[mine, : len(space)], 0.0, 1.0)
-            best = shares.argmax(1).tolist()
-            for i, place, row in zip(mine, best, shares.tolist(), strict=True):
-                probabilities = dict(zip(space.names, row, strict=True))
-                found[ids[i]] = NodeLabel.trusted(space.names[place], numbers[place], probabilities)
+            places = {name: place for place, name in enumerate(space.names)}
+            for i, best, row in zip(mine, shares.argmax(1).tolist(), shares, strict=True):
+                found[ids[i]] = NodeLabel.trusted(space.names[best], numbers[best], Shares(places, row))
         return found

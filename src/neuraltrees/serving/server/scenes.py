@@ -12,6 +12,7 @@ from neuraltrees.errors import InputError
 from neuraltrees.scenes import NodeLabel, Scene
 from neuraltrees.scenes.plain import is_plain, scene_of_plain
 from neuraltrees.scenes.scene import NodeId
+from neuraltrees.scenes.shares import Shares
 from neuraltrees.scenes.spark import scene_of_spark
 from neuraltrees.serving.server.fast_json import read_json, write_json
 from neuraltrees.serving.server.limits import Limits, too_large
@@ -138,23 +139,32 @@ def _as_json(scene: Scene, labels: Labels, top: int) -> bytes:
             entry["number"] = label.label
         if label.probabilities is not None:
             entry["probability"] = round(label.probabilities[label.name], 6)
-            entry["top"] = [{"label": name, "probability": round(share, 6)} for name, share in best]
+            entry["top"] = best
         nodes.append(entry)
     return write_json({"nodes": nodes, "report": str(scene.report)})
 
 
-def _most_probable(labels: Labels, top: int) -> list[list[tuple[str, float]]]:
+def _most_probable(labels: Labels, top: int) -> list[list[dict[str, Any]]]:
     """The most probable labels of every node, the most probable first."""
-    found: list[list[tuple[str, float]]] = [[] for _ in labels]
-    by_size: dict[int, list[int]] = {}
-    shares = [label.probabilities or {} for label in labels.values()]
+    found: list[list[dict[str, Any]]] = [[] for _ in labels]
+    alike: dict[tuple[str, ...], list[int]] = {}
+    shares = [_shares(label) for label in labels.values()]
+    known: dict[int, tuple[str, ...]] = {}  # nodes of a type share one mapping of names to places
     for place, each in enumerate(shares):
-        by_size.setdefault(len(each), []).append(place)
-    for size, places in by_size.items():
-        rows = np.array([list(shares[place].values()) for place in places]).reshape(-1, size)
+        names = known.get(id(each.places)) or known.setdefault(id(each.places), tuple(each))
+        alike.setdefault(names, []).append(place)
+    for names, places in alike.items():
+        rows = np.array([shares[place].row for place in places]).reshape(-1, len(names))
         order = np.argsort(-rows, axis=1, kind="stable")[:, :top]
-        best = np.take_along_axis(rows, order, 1)
+        best = np.take_along_axis(rows, order, 1).round(6)
         for place, which, values in zip(places, order.tolist(), best.tolist(), strict=True):
-            names = list(shares[place])
-            found[place] = [(names[i], value) for i, value in zip(which, values, strict=True)]
+            pairs = zip(which, values, strict=True)
+            found[place] = [{"label": names[i], "probability": value} for i, value in pairs]
     return found
+
+
+def _shares(label: NodeLabel) -> Shares:
+    given = label.probabilities or {}
+    if isinstance(given, Shares):
+        return given
+    return Shares({name: place for place, name in enumerate(given)}, np.array([*given.values()], dtype=float))
