@@ -383,7 +383,7 @@ TEST(the_number_of_nodes_is_announced_before_they_are_made) {
     const Graph g = partial_k_tree(300, 3, 0.8, 1);
     HTreeOptions options;
     std::int64_t announced = 0;
-    options.announce = [&](std::int64_t nodes) { announced = nodes; };
+    options.announce = [&](std::int64_t nodes, int) { announced = nodes; };
     CHECK_EQ(build(g, decompose(g, {}), options).parent.size, announced);
 }
 
