@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
-from neuraltrees.cli import bench, decompose, demo, htree, infer, predict, reproduce, train, tune
+from neuraltrees.cli import bench, decompose, demo, htree, infer, predict, prepare, reproduce, train, tune
 from neuraltrees.cli.terminal import errors, warnings_in_one_line
 from neuraltrees.cli.wording import error_in_words, usage_in_words
 from neuraltrees.errors import NeuralTreesError
@@ -38,6 +38,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
     "train": train.train,
     "tune": tune.tune_command,
+    "prepare": prepare.prepare_command,
     "predict": predict.predict,
     "reproduce": reproduce.reproduce,
     "decompose": decompose.decompose_file,

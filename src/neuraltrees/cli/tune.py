@@ -14,13 +14,14 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from neuraltrees.cli.options import DataRoot
+from neuraltrees.cli.options import DataRoot, Executor, RayAddress, chosen_execution
 from neuraltrees.cli.terminal import QUIET, errors, output, print_table, working
 from neuraltrees.errors import InputError, MissingExtraError
 from neuraltrees.files import locked_folder, write_whole
 
 if TYPE_CHECKING:
     from neuraltrees.objectives import Metric
+    from neuraltrees.pools.execution import Execution
     from neuraltrees.training.config import TrainConfig
     from neuraltrees.tuning.grid import Grid
     from neuraltrees.tuning.search import OnTrial
@@ -50,7 +51,9 @@ def tune_command(
         typer.Option(help="Run r has the seed SEED + r, for its split, weights and dropout.", show_default=False),
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs per trial.", show_default=False)] = None,
-    workers: Annotated[int, typer.Option(help="Number of processes, of one thread each.")] = 1,
+    workers: Annotated[int, typer.Option(help="Trials at a time, with one thread each.")] = 1,
+    executor: Executor = "processes",
+    ray_address: RayAddress = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.", show_default=False)] = None,
     out: Annotated[Path, typer.Option(help="Folder for the trials and the results.")] = Path("neuraltrees-tuning"),
     data_root: DataRoot = None,
@@ -96,11 +99,12 @@ def tune_command(
     given |= dict(_named_values(text) for text in vary or [])
     overrides = {"dataset": dataset, "model": model, "conv": conv, "runs": runs, "seed": seed, "epochs": epochs}
     overrides |= {"device": device, "data_root": None if data_root is None else str(data_root)}
+    execution = chosen_execution(executor, workers, ray_address)
     _check_folder(out, resume)
     settings, grid = _settings(out, config, overrides, given, resume)
     with locked_folder(out):
         _check_folder(out, resume)  # another process may have been quicker
-        _tune(settings, grid, out, workers)
+        _tune(settings, grid, out, execution)
 
 
 def _check_folder(out: Path, resume: bool) -> None:
@@ -119,7 +123,7 @@ def _check_folder(out: Path, resume: bool) -> None:
         )
 
 
-def _tune(settings: TrainConfig, grid: Grid, out: Path, workers: int) -> None:
+def _tune(settings: TrainConfig, grid: Grid, out: Path, execution: Execution) -> None:
     with working("loading"):
         from neuraltrees.training.problem import load_problem
         from neuraltrees.tuning.grid import PAPER_STAGES
@@ -138,7 +142,9 @@ def _tune(settings: TrainConfig, grid: Grid, out: Path, workers: int) -> None:
             settings.training,
             grid,
             folder=out,
-            workers=workers,
+            workers=execution.workers,
+            executor=execution.executor,
+            ray_address=execution.ray_address,
             device=settings.device,
             on_trial=on_trial,
         )

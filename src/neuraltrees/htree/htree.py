@@ -57,7 +57,8 @@ class HTree:
     @property
     def dtype(self) -> torch.dtype:
         """That of all tensors: `torch.int64`, or `torch.int32`."""
-        return torch.int32 if self.parent.dtype == torch.int32 else torch.int64
+        narrow = all(getattr(self, field.name).dtype == torch.int32 for field in fields(self))
+        return torch.int32 if narrow else torch.int64
 
     def long(self) -> HTree:
         """The same tree as int64 tensors, which is itself if it has them already."""
@@ -131,8 +132,9 @@ class HTree:
         for field, array in zip(fields(self), arrays, strict=True):
             dimensions = 2 if field.name == "edge_index" else 1
             if array.dtype != self.dtype or array.dim() != dimensions or (dimensions == 2 and len(array) != 2):
+                shape = "of shape (2, E)" if dimensions == 2 else "of one dimension"
                 raise InvalidHTreeError(
-                    f"Expected {field.name} as {str(self.dtype)[6:]} {'of shape (2, E)' if dimensions == 2 else 'of one dimension'}; "
+                    f"Expected {field.name} as {str(self.dtype)[6:]} {shape}; "
                     f"got {array.dtype} of shape {tuple(array.shape)}."
                 )
         why = native.htree_violation(graph.indptr, graph.indices, *(a.contiguous().reshape(-1).numpy() for a in arrays))

@@ -31,6 +31,4 @@ def test_rows_may_be_summed_in_shares(shares: int) -> None:
     expected = torch.einsum("nrf,nro->rfo", h, grad)
     torch.testing.assert_close(weight_gradient(h, grad, shares), expected)
     strided = torch.randn(5, 32, 3, dtype=torch.float64).permute(1, 2, 0)
-    torch.testing.assert_close(
-        weight_gradient(strided, grad, shares), torch.einsum("nrf,nro->rfo", strided, grad)
-    )
+    torch.testing.assert_close(weight_gradient(strided, grad, shares), torch.einsum("nrf,nro->rfo", strided, grad))
