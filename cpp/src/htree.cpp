@@ -344,6 +344,7 @@ HTreeOf<Index> build_htree(GraphView graph, DecompositionView td, const HTreeOpt
     return written<Index>(Layout(graph, td, options, watch), td, options, watch);
 }
 
+template HTreeOf<std::int16_t> build_htree<std::int16_t>(GraphView, DecompositionView, const HTreeOptions&, Watch);
 template NarrowHTree build_htree<std::int32_t>(GraphView, DecompositionView, const HTreeOptions&, Watch);
 template HTree build_htree<std::int64_t>(GraphView, DecompositionView, const HTreeOptions&, Watch);
 
