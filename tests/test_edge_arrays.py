@@ -86,6 +86,7 @@ def test_the_edges_are_not_held_in_memory(tmp_path: Path) -> None:
 def test_names_that_are_numbers_are_made_when_asked_for() -> None:
     names = Numbers(5, first=1)
     assert len(names) == 5 and list(names) == ["1", "2", "3", "4", "5"]
+    assert names == ("1", "2", "3", "4", "5") != Numbers(5) and hash(names) == hash(tuple(names))
     assert names[-1] == "5" and names[1:3] == ("2", "3") and "6" not in names
     with pytest.raises(IndexError):
         names[5]

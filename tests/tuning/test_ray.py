@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -105,6 +106,18 @@ def test_trainings_of_an_experiment(tmp_path: Path, executor: Any) -> None:
     assert [each["runs"] for each in found.records] == [each["runs"] for each in plain.records]
     assert sorted(line.split(":")[0] for line in told) == ["1/3 conv gcn", "2/3 conv sage", "3/3 conv gin"]
     assert run_cells("x", cells(), tmp_path / "x.json", "cpu", pytest.fail, Execution(executor, 2)) == found
+
+
+def test_an_address_where_nothing_listens_is_said_at_once(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        pool = Execution("ray", ray_address=f"127.0.0.1:{port}").pool(lambda: Answering(str(tmp_path)))
+        with (
+            pool,
+            pytest.raises(NeuralTreesError, match=rf"^Expected to reach Ray at 127\.0\.0\.1:{port}; got: .*refused"),
+        ):
+            list(pool.attempt(["a"]))
 
 
 def test_what_cannot_be_is_refused() -> None:

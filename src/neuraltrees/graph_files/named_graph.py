@@ -33,6 +33,14 @@ class Numbers(Sequence[str]):
     def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
         return tuple(map(str, self.numbers[place])) if isinstance(place, slice) else str(self.numbers[place])
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Numbers):
+            return self.numbers == other.numbers
+        return tuple(self) == other if isinstance(other, tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedGraph:

@@ -52,7 +52,8 @@ class HTree:
 
     def __post_init__(self) -> None:
         if self.kind is None:
-            object.__setattr__(self, "kind", torch.zeros_like(self.parent))
+            # One zero that stands for all: most trees have no kinds.
+            object.__setattr__(self, "kind", self.parent.new_zeros(()).expand(self.parent.shape))
 
     @property
     def dtype(self) -> torch.dtype:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import socket
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from functools import cached_property
@@ -109,6 +110,8 @@ class RayWorkers(Pool[Item, Answer]):
             raise InputError(
                 "Expected no Ray in use by this process; it is connected to one. Call ray.shutdown() first."
             )
+        if self.address is not None:
+            _check_answers(self.address)
         quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
         local = {"num_cpus": self.count, "include_dashboard": False, "object_store_memory": (1 << 27) + 2 * size}
         with warnings.catch_warnings():
@@ -125,6 +128,19 @@ class RayWorkers(Pool[Item, Answer]):
                     f"Expected to reach Ray {where}; got: {why} Check the address, or start it: ray start --head."
                 ) from None
         self.started = True
+
+
+def _check_answers(address: str) -> None:
+    """Raises `NeuralTreesError` at once if nothing listens at HOST:PORT, for which Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        return  # auto, or another word of Ray's
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise NeuralTreesError(
+            f"Expected to reach Ray at {address}; got: {error}. Check the address, or start it: ray start --head."
+        ) from None
 
 
 _jobs: dict[str, Job[Any, Any]] = {}  # of a worker: the one it had last
