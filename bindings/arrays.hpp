@@ -29,6 +29,15 @@ std::span<const T> view(const In<T>& a) {
     return {a.data(), a.size()};
 }
 
+/// A column that need not be contiguous.
+template <typename T>
+using Column = nb::ndarray<const T, nb::ndim<1>, nb::device::cpu>;
+
+template <typename T>
+nt::Strided<T> column(const Column<T>& a) {
+    return {a.data(), static_cast<std::int64_t>(a.shape(0)), a.stride(0)};
+}
+
 inline nt::GraphView graph_view(const In<std::int64_t>& ptr, const In<nt::Vertex>& adj) {
     return {view(ptr), view(adj)};
 }
@@ -51,12 +60,13 @@ inline Out<nt::Vertex> give(std::vector<std::array<nt::Vertex, 2>>&& pairs) {
     return Out<nt::Vertex>(reinterpret_cast<nt::Vertex*>(owned->data()), {owned->size(), std::size_t{2}}, owner);
 }
 
-inline Out<std::int64_t> give(nt::Buffer&& buffer, std::size_t rows = 1) {
+template <typename T>
+Out<T> give(nt::BufferOf<T>&& buffer, std::size_t rows = 1) {
     auto size = static_cast<std::size_t>(buffer.size);
-    std::int64_t* data = buffer.data.release();
-    nb::capsule owner(data, [](void* p) noexcept { nt::Buffer::Free{}(static_cast<std::int64_t*>(p)); });
-    if (rows == 1) return Out<std::int64_t>(data, {size}, owner);
-    return Out<std::int64_t>(data, {rows, size / rows}, owner);
+    T* data = buffer.data.release();
+    nb::capsule owner(data, [](void* p) noexcept { nt::give_block_back(p); });
+    if (rows == 1) return Out<T>(data, {size}, owner);
+    return Out<T>(data, {rows, size / rows}, owner);
 }
 
 inline nb::tuple give(nt::Graph&& graph) {

@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <map>
+#include <variant>
 
 #include "arrays.hpp"
 #include "neuraltrees/bounded_subgraph.hpp"
@@ -52,16 +53,23 @@ void translate_errors() {
     });
 }
 
+template <typename Id>
+void bind_edges(nb::module_& m) {
+    m.def(
+        "graph_from_edges",
+        [](const Column<Id>& source, const Column<Id>& target, std::int64_t num_nodes) {
+            return give(run([&](nt::Watch watch) {
+                return nt::graph_from_edges(column(source), column(target), num_nodes, watch);
+            }));
+        },
+        "source"_a.noconvert(), "target"_a.noconvert(), "num_nodes"_a);
+}
+
 void bind_graphs(nb::module_& m) {
     m.attr("MAX_GRAPH_NODES") = nt::max_graph_nodes;
 
-    m.def(
-        "graph_from_edges",
-        [](const In<std::int64_t>& source, const In<std::int64_t>& target, std::int64_t num_nodes) {
-            return give(run(
-                [&](nt::Watch watch) { return nt::graph_from_edges(view(source), view(target), num_nodes, watch); }));
-        },
-        "source"_a.noconvert(), "target"_a.noconvert(), "num_nodes"_a);
+    bind_edges<std::int64_t>(m);
+    bind_edges<std::int32_t>(m);
 
     m.def(
         "moral_graph",
@@ -203,45 +211,36 @@ void bind_structure(nb::module_& m) {
         "ptr"_a.noconvert(), "adj"_a.noconvert());
 }
 
-void bind_htrees(nb::module_& m) {
-    m.def(
-        "build_htree",
-        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<std::int64_t>& bag_ptr,
-           const In<nt::Vertex>& bag_nodes, const Pairs& edges, const std::optional<In<std::int8_t>>& kinds,
-           const std::optional<In<nt::Vertex>>& bag_order, const std::string& method, std::uint64_t seed, int restarts,
-           std::int64_t max_nodes, int threads, bool terminal_bags, bool trusted, const nb::callable& announce) {
-            nt::HTreeOptions options{{method_of(method), seed, restarts, threads}, max_nodes};
-            if (terminal_bags) options.terminal = nt::Terminal::bag;
-            options.announce = [&](std::int64_t nodes) {
-                nb::gil_scoped_acquire lock;
-                announce(nodes);
-            };
-            auto tree = run([&](nt::Watch watch) {
-                const auto graph = graph_view(ptr, adj);
-                auto given = td_view(bag_ptr, bag_nodes, edges);
-                if (kinds && bag_order) given.kinds = view(*kinds), given.bag_order = view(*bag_order);
-                const auto nested = terminal_bags || kinds ? nt::Nested::keep : nt::Nested::merge;
-                if (trusted || nt::is_normalised(graph, given, nested, watch))
-                    return nt::build_htree(graph, given, options, watch);
-                return nt::build_htree(graph, nt::normalised(graph, given, nested, watch), options, watch);
-            });
-            const nb::object kind = tree.kind.data ? nb::cast(give(std::move(tree.kind))) : nb::none();
-            return nb::make_tuple(give(std::move(tree.parent)), give(std::move(tree.level)),
-                                  give(std::move(tree.kappa)), give(std::move(tree.edge_index), 2),
-                                  give(std::move(tree.edge_type)), give(std::move(tree.bag_ptr)),
-                                  give(std::move(tree.bag_nodes)), give(std::move(tree.component)), kind);
-        },
-        "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
-        "edges"_a.noconvert(), "kinds"_a.noconvert().none(), "bag_order"_a.noconvert().none(), "method"_a, "seed"_a,
-        "restarts"_a, "max_nodes"_a, "threads"_a, "terminal_bags"_a, "trusted"_a, "announce"_a);
+using AnyHTree = std::variant<nt::NarrowHTree, nt::HTree>;
 
+/// With indices of so many bits; 0: as few as suffice.
+AnyHTree built(int bits, nt::GraphView graph, nt::DecompositionView td, const nt::HTreeOptions& options,
+               nt::Watch watch) {
+    if (bits == 0) return nt::build_fitting_htree(graph, td, options, watch);
+    if (bits == 32) return nt::build_htree<std::int32_t>(graph, td, options, watch);
+    return nt::build_htree<std::int64_t>(graph, td, options, watch);
+}
+
+template <typename Index>
+nb::tuple give_tree(nt::HTreeOf<Index>&& tree) {
+    const nb::object kind = tree.kind.data ? nb::cast(give(std::move(tree.kind))) : nb::none();
+    return nb::make_tuple(give(std::move(tree.parent)), give(std::move(tree.level)), give(std::move(tree.kappa)),
+                          give(std::move(tree.edge_index), 2), give(std::move(tree.edge_type)),
+                          give(std::move(tree.bag_ptr)), give(std::move(tree.bag_nodes)),
+                          give(std::move(tree.component)), kind);
+}
+
+template <typename Index>
+void bind_tree_checks(nb::module_& m) {
+    using Array = In<Index>;
     m.def(
         "htree_violation",
-        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const Ids& parent, const Ids& level,
-           const Ids& kappa, const Ids& edge_index, const Ids& edge_type, const Ids& bag_ptr, const Ids& bag_nodes,
-           const Ids& component, const Ids& kind) {
-            const nt::HTreeView tree{view(parent),    view(level),      view(kappa),     view(component), view(bag_ptr),
-                                     view(bag_nodes), view(edge_index), view(edge_type), view(kind)};
+        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const Array& parent, const Array& level,
+           const Array& kappa, const Array& edge_index, const Array& edge_type, const Array& bag_ptr,
+           const Array& bag_nodes, const Array& component, const Array& kind) {
+            const nt::HTreeViewOf<Index> tree{view(parent),     view(level),     view(kappa),
+                                              view(component),  view(bag_ptr),   view(bag_nodes),
+                                              view(edge_index), view(edge_type), view(kind)};
             return run([&](nt::Watch watch) { return nt::first_violation(graph_view(ptr, adj), tree, watch); });
         },
         "ptr"_a.noconvert(), "adj"_a.noconvert(), "parent"_a.noconvert(), "level"_a.noconvert(), "kappa"_a.noconvert(),
@@ -250,11 +249,44 @@ void bind_htrees(nb::module_& m) {
 
     m.def(
         "htree_diameters",
-        [](const Ids& parent, const Ids& edge_index, const Ids& edge_type, const Ids& component) {
-            const nt::HTreeView tree{view(parent), {}, {}, view(component), {}, {}, view(edge_index), view(edge_type)};
+        [](const Array& parent, const Array& edge_index, const Array& edge_type, const Array& component) {
+            const nt::HTreeViewOf<Index> tree{view(parent),   {}, {}, view(component), {}, {}, view(edge_index),
+                                              view(edge_type)};
             return give(run([&](nt::Watch watch) { return nt::diameters(tree, watch); }));
         },
         "parent"_a.noconvert(), "edge_index"_a.noconvert(), "edge_type"_a.noconvert(), "component"_a.noconvert());
+}
+
+void bind_htrees(nb::module_& m) {
+    bind_tree_checks<std::int64_t>(m);
+    bind_tree_checks<std::int32_t>(m);
+    m.def(
+        "build_htree",
+        [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<std::int64_t>& bag_ptr,
+           const In<nt::Vertex>& bag_nodes, const Pairs& edges, const std::optional<In<std::int8_t>>& kinds,
+           const std::optional<In<nt::Vertex>>& bag_order, const std::string& method, std::uint64_t seed, int restarts,
+           std::int64_t max_nodes, int threads, bool terminal_bags, bool trusted, int bits,
+           const nb::callable& announce) {
+            nt::HTreeOptions options{{method_of(method), seed, restarts, threads}, max_nodes};
+            if (terminal_bags) options.terminal = nt::Terminal::bag;
+            options.announce = [&](std::int64_t nodes, int width) {
+                nb::gil_scoped_acquire lock;
+                announce(nodes, width);
+            };
+            auto tree = run([&](nt::Watch watch) {
+                const auto graph = graph_view(ptr, adj);
+                auto given = td_view(bag_ptr, bag_nodes, edges);
+                if (kinds && bag_order) given.kinds = view(*kinds), given.bag_order = view(*bag_order);
+                const auto nested = terminal_bags || kinds ? nt::Nested::keep : nt::Nested::merge;
+                if (trusted || nt::is_normalised(graph, given, nested, watch))
+                    return built(bits, graph, given, options, watch);
+                return built(bits, graph, nt::normalised(graph, given, nested, watch), options, watch);
+            });
+            return std::visit([](auto& each) { return give_tree(std::move(each)); }, tree);
+        },
+        "ptr"_a.noconvert(), "adj"_a.noconvert(), "bag_ptr"_a.noconvert(), "bag_nodes"_a.noconvert(),
+        "edges"_a.noconvert(), "kinds"_a.noconvert().none(), "bag_order"_a.noconvert().none(), "method"_a, "seed"_a,
+        "restarts"_a, "max_nodes"_a, "threads"_a, "terminal_bags"_a, "trusted"_a, "bits"_a, "announce"_a);
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ BAD = {
     "header alone": ("a.csv", "source,target\n", "line 1: expected an edge per line below the header"),
     "bytes": ("a.csv", b"a,b\n\xff,c\n", "line 2: expected text in UTF-8, got the byte 0xff"),
     "open quote": ("a.csv", 'a,b\nc,"d\n', "line 2: expected cells as in CSV"),
-    "ending": ("a.xlsx", "a,b", "ends in .gr, .graphml, .csv, .*; got a.xlsx. Rename it"),
+    "ending": ("a.xlsx", "a,b", "ends in .gr, .graphml, .npy, .csv, .*; got a.xlsx. Rename it"),
     "PACE": ("a.gr", "p tw 2 1\n1 3\n", "line 2: expected a node between 1 and 2, got 3"),
     "entities": ("a.graphml", BOMB, "line 2: expected GraphML without a document type or entities"),
     "no XML": ("a.graphml", "hello", "line 1: expected well-formed XML"),

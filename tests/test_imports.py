@@ -36,6 +36,7 @@ ORDER = [
     "data",
     "datasets",
     "scenes",
+    "pools",
     "training",
     "tuning",
     "serving",

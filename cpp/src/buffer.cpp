@@ -41,8 +41,8 @@ std::size_t block_size(std::size_t bytes) {
 
 }  // namespace
 
-Buffer::Buffer(std::int64_t n) : size(n) {
-    std::size_t bytes = block_size(static_cast<std::size_t>(n) * sizeof(std::int64_t));
+void* take_block(std::size_t wanted) {
+    std::size_t bytes = block_size(wanted);
     void* block = nullptr;
     if (bytes <= largest_kept) {
         const std::lock_guard lock(kept().guard);
@@ -62,11 +62,11 @@ Buffer::Buffer(std::int64_t n) : size(n) {
 #endif
     }
     *static_cast<std::size_t*>(block) = bytes;
-    data.reset(reinterpret_cast<std::int64_t*>(static_cast<char*>(block) + header));
+    return static_cast<char*>(block) + header;
 }
 
-void Buffer::Free::operator()(std::int64_t* p) const {
-    void* block = reinterpret_cast<char*>(p) - header;
+void give_block_back(void* data) {
+    void* block = static_cast<char*>(data) - header;
     const std::size_t bytes = *static_cast<std::size_t*>(block);
     if (bytes <= largest_kept) {
         const std::lock_guard lock(kept().guard);

@@ -18,17 +18,18 @@ void check_count(std::int64_t num_nodes) {
 }
 
 /// Refuses ids with huge gaps, and headers that lie, before gigabytes are allocated for nodes without edges.
-void check_gaps(std::int64_t num_nodes, std::size_t edges) {
+void check_gaps(std::int64_t num_nodes, std::int64_t edges) {
     constexpr std::int64_t many = std::int64_t{1} << 27;
-    if (num_nodes <= many || num_nodes / 16 <= static_cast<std::int64_t>(edges)) return;
+    if (num_nodes <= many || num_nodes / 16 <= edges) return;
     throw InputError("Expected a graph in which most nodes have edges; got " + std::to_string(num_nodes) +
                      " nodes and " + std::to_string(edges) + " edges, which would take " +
                      std::to_string(num_nodes >> 26) +
                      " GiB for isolated nodes. Number the nodes 0, 1, 2, … without gaps, and leave out isolated ones.");
 }
 
-void check_ids(std::span<const std::int64_t> ids, std::int64_t num_nodes, Watch& watch) {
-    for (std::size_t i = 0; i < ids.size(); ++i) {
+template <typename Id>
+void check_ids(Strided<Id> ids, std::int64_t num_nodes, Watch& watch) {
+    for (std::int64_t i = 0; i < ids.size; ++i) {
         watch.check();
         if (ids[i] < 0 || ids[i] >= num_nodes)
             throw InputError("Expected node ids between 0 and " + std::to_string(num_nodes - 1) + "; got " +
@@ -62,17 +63,17 @@ bool GraphView::has_edge(Vertex u, Vertex v) const {
     return std::binary_search(row.begin(), row.end(), v);
 }
 
-Graph graph_from_edges(std::span<const std::int64_t> source, std::span<const std::int64_t> target,
-                       std::int64_t num_nodes, Watch watch) {
-    if (source.size() != target.size()) throw InputError("Expected as many sources as targets.");
+template <typename Id>
+Graph graph_from_edges(Strided<Id> source, Strided<Id> target, std::int64_t num_nodes, Watch watch) {
+    if (source.size != target.size) throw InputError("Expected as many sources as targets.");
     check_count(num_nodes);
-    check_gaps(num_nodes, source.size());
+    check_gaps(num_nodes, source.size);
     check_ids(source, num_nodes, watch);
     check_ids(target, num_nodes, watch);
 
     Graph graph;
     graph.ptr.assign(num_nodes + 1, 0);
-    for (std::size_t i = 0; i < source.size(); ++i) {
+    for (std::int64_t i = 0; i < source.size; ++i) {
         watch.check(2);
         if (source[i] != target[i]) {
             ++graph.ptr[source[i] + 1];
@@ -82,7 +83,7 @@ Graph graph_from_edges(std::span<const std::int64_t> source, std::span<const std
     for (std::int64_t v = 0; v < num_nodes; ++v) graph.ptr[v + 1] += graph.ptr[v];
     graph.adj.resize(graph.ptr[num_nodes]);
     std::vector<std::int64_t> next(graph.ptr.begin(), graph.ptr.end() - 1);
-    for (std::size_t i = 0; i < source.size(); ++i) {
+    for (std::int64_t i = 0; i < source.size; ++i) {
         watch.check(8);
         if (source[i] != target[i]) {
             graph.adj[next[source[i]]++] = static_cast<Vertex>(target[i]);
@@ -92,6 +93,9 @@ Graph graph_from_edges(std::span<const std::int64_t> source, std::span<const std
     sort_and_merge_rows(graph, watch);
     return graph;
 }
+
+template Graph graph_from_edges(Strided<std::int32_t>, Strided<std::int32_t>, std::int64_t, Watch);
+template Graph graph_from_edges(Strided<std::int64_t>, Strided<std::int64_t>, std::int64_t, Watch);
 
 Components connected_components(GraphView graph, Watch watch) {
     const Vertex n = graph.num_nodes();
@@ -147,9 +151,9 @@ Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vect
 Graph moral_graph(std::span<const std::int64_t> source, std::span<const std::int64_t> target, std::int64_t num_nodes,
                   Watch watch) {
     check_count(num_nodes);
-    check_gaps(num_nodes, source.size());
-    check_ids(source, num_nodes, watch);
-    check_ids(target, num_nodes, watch);
+    check_gaps(num_nodes, std::ssize(source));
+    check_ids(Strided<std::int64_t>{source.data(), std::ssize(source)}, num_nodes, watch);
+    check_ids(Strided<std::int64_t>{target.data(), std::ssize(target)}, num_nodes, watch);
     std::vector<std::vector<std::int64_t>> parents(num_nodes);
     std::vector<std::int64_t> from(source.begin(), source.end()), to(target.begin(), target.end());
     for (std::size_t i = 0; i < source.size(); ++i)

@@ -2,51 +2,20 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
+#include <limits>
 #include <memory>
+#include <string>
 
 #include "neuraltrees/bag_plan.hpp"
 #include "neuraltrees/error.hpp"
-#include "neuraltrees/match.hpp"
 #include "neuraltrees/parallel.hpp"
+#include "small_bag_graph.hpp"
 
 namespace neuraltrees {
 namespace {
 
 constexpr std::int64_t roots_per_chunk = 512;
 constexpr std::int64_t nodes_per_vertex = 64;  // an H-tree with more is large because of its width
-
-/// G[bag] for a bag of at most 64 sorted vertices. Short rows are scanned; of two vertices with long rows, one is
-/// looked up in the row of the other, so that a hub costs no more than another vertex. In a small bag a neighbour is
-/// compared with all members at once, without a branch.
-SmallGraph small_bag_graph(GraphView graph, std::span<const Vertex> bag) {
-    SmallGraph out;
-    out.n = static_cast<int>(bag.size());
-    std::fill_n(out.row.begin(), out.n, 0);
-    const bool few = bag.size() <= Members::most;
-    const Members members(few ? bag : bag.first(0));
-    const std::int64_t short_row = few ? 16 : 8 * out.n;
-    for (int i = 0; i < out.n; ++i) {
-        const auto row = graph.neighbours(bag[i]);
-        std::uint64_t met = 0;
-        if (static_cast<std::int64_t>(row.size()) > short_row) {
-            for (int j = i + 1; j < out.n; ++j)
-                if (graph.degree(bag[j]) > short_row && std::binary_search(row.begin(), row.end(), bag[j]))
-                    met |= std::uint64_t{1} << j;
-        } else if (few) {
-            for (Vertex u : row) met |= members.match(u);
-        } else {
-            auto it = row.begin();
-            for (int j = 0; j < out.n && it != row.end(); ++j) {
-                while (it != row.end() && *it < bag[j]) ++it;
-                if (it != row.end() && *it == bag[j]) met |= std::uint64_t{1} << j;
-            }
-        }
-        out.row[i] |= met;
-        for (std::uint64_t m = met; m != 0; m &= m - 1) out.row[std::countr_zero(m)] |= std::uint64_t{1} << i;
-    }
-    return out;
-}
 
 /// Prefetches the rows of bags that will be needed soon: neighbouring bags may lie anywhere in a large graph.
 void prefetch_rows(GraphView graph, DecompositionView td, std::int64_t bag, std::int64_t end) {
@@ -68,9 +37,10 @@ struct Place {
 
 /// Writes the nodes of one root after another. Counters are local variables: the compiler would reload members after
 /// every store.
+template <typename Index>
 class Stamper {
 public:
-    Stamper(HTree& tree, std::int64_t root_edges, std::int64_t children, Watch watch)
+    Stamper(HTreeOf<Index>& tree, std::int64_t root_edges, std::int64_t children, Watch watch)
         : watch_(watch), parent_(tree.parent.data.get()), level_(tree.level.data.get()), kappa_(tree.kappa.data.get()),
           component_(tree.component.data.get()), bag_ptr_(tree.bag_ptr.data.get()),
           bag_nodes_(tree.bag_nodes.data.get()) {
@@ -96,10 +66,10 @@ public:
         while (!stack_.empty()) {
             const auto [child, above] = stack_.back();
             stack_.pop_back();
-            const std::int64_t id = at.node++, first = at.entry, depth = level_[above] + 1;
+            const std::int64_t id = at.node++, first = at.entry, depth = std::int64_t{level_[above]} + 1;
             node(id, above, depth, -1, place.component, first);
             edges(at.rank++, id, above);
-            const std::int64_t* names = bag_nodes_ + bag_ptr_[above];
+            const Index* names = bag_nodes_ + bag_ptr_[above];
             for (Vertex m : child->members) bag_nodes_[at.entry++] = names[m];
             if (child->plan->children.empty())
                 leaves(at, id, depth + 1, std::span(bag_nodes_ + first, bag_nodes_ + at.entry), place.component);
@@ -124,29 +94,29 @@ private:
         for (std::int64_t i = 0; i < count; ++i) {
             const std::int64_t v = members[i];
             node(id + i, above, depth, v, component, entry + i);
-            bag_nodes_[entry + i] = v;
+            bag_nodes_[entry + i] = static_cast<Index>(v);
             edges(rank + i, id + i, above);
         }
         at = {id + count, entry + count, rank + count};
     }
     void node(std::int64_t id, std::int64_t parent, std::int64_t level, std::int64_t kappa, std::int64_t component,
               std::int64_t entry) {
-        parent_[id] = parent;
-        level_[id] = level;
-        kappa_[id] = kappa;
-        component_[id] = component;
-        bag_ptr_[id] = entry;
+        parent_[id] = static_cast<Index>(parent);
+        level_[id] = static_cast<Index>(level);
+        kappa_[id] = static_cast<Index>(kappa);
+        component_[id] = static_cast<Index>(component);
+        bag_ptr_[id] = static_cast<Index>(entry);
     }
     void edges(std::int64_t rank, std::int64_t child, std::int64_t parent) {
-        up_source_[rank] = down_target_[rank] = child;
-        up_target_[rank] = down_source_[rank] = parent;
+        up_source_[rank] = down_target_[rank] = static_cast<Index>(child);
+        up_target_[rank] = down_source_[rank] = static_cast<Index>(parent);
         up_type_[rank] = 1;
         down_type_[rank] = 2;
     }
 
     Watch watch_;
-    std::int64_t *parent_, *level_, *kappa_, *component_, *bag_ptr_, *bag_nodes_;
-    std::int64_t *up_source_, *up_target_, *up_type_, *down_source_, *down_target_, *down_type_;
+    Index *parent_, *level_, *kappa_, *component_, *bag_ptr_, *bag_nodes_;
+    Index *up_source_, *up_target_, *up_type_, *down_source_, *down_target_, *down_type_;
     std::vector<std::pair<const BagPlan::Child*, std::int64_t>> stack_;
 };
 
@@ -250,44 +220,68 @@ Totals assign_positions(DecompositionView td, std::span<Place> places) {
     return at;
 }
 
-}  // namespace
+/// Where everything of a tree goes, before any of its arrays is there.
+struct Layout {
+    Layout(GraphView graph, DecompositionView td, const HTreeOptions& options, Watch watch)
+        : storage(std::make_unique_for_overwrite<Place[]>(td.num_bags())),
+          places(storage.get(), static_cast<std::size_t>(td.num_bags())) {
+        DecomposeOptions nested = options.nested;
+        nested.threads = 1;
+        if (nested.method != Method::min_degree && nested.method != Method::junction_tree)
+            nested.method = Method::min_fill;
+        if (options.terminal == Terminal::bag) {
+            const std::int64_t nodes = td.num_bags() + static_cast<std::int64_t>(td.bag_nodes.size());
+            if (nodes > options.max_nodes) throw TreeTooLargeError(options.max_nodes, td.width(), nodes, true);
+            for (Place& place : places) place.plan = nullptr;
+        } else {
+            refuse_early(graph, td, options, nested, watch);
+            for (int t = 0; t < std::max(1, options.nested.threads); ++t)
+                planners.push_back(BagPlanner::borrow(nested, options.max_nodes, watch));
+            plan_roots(graph, td, options, planners, places, watch);
+        }
+        total = assign_positions(td, places);
+    }
 
-HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& options, Watch watch) {
-    const std::int64_t roots = td.num_bags();
-    const int threads = std::max(1, options.nested.threads);
-    DecomposeOptions nested = options.nested;
-    nested.threads = 1;
-    if (nested.method != Method::min_degree && nested.method != Method::junction_tree) nested.method = Method::min_fill;
+    /// Every number in the arrays is below one of these, or is it.
+    template <typename Index>
+    bool fits() const {
+        return std::max(total.nodes, total.entries) <= std::numeric_limits<Index>::max();
+    }
 
     std::vector<std::unique_ptr<BagPlanner>> planners;
-    const auto storage = std::make_unique_for_overwrite<Place[]>(roots);
-    const std::span<Place> places(storage.get(), static_cast<std::size_t>(roots));
-    if (options.terminal == Terminal::bag) {
-        const std::int64_t nodes = roots + static_cast<std::int64_t>(td.bag_nodes.size());
-        if (nodes > options.max_nodes) throw TreeTooLargeError(options.max_nodes, td.width(), nodes, true);
-        for (Place& place : places) place.plan = nullptr;
-    } else {
-        refuse_early(graph, td, options, nested, watch);
-        for (int t = 0; t < threads; ++t) planners.push_back(BagPlanner::borrow(nested, options.max_nodes, watch));
-        plan_roots(graph, td, options, planners, places, watch);
-    }
-    const Totals total = assign_positions(td, places);
-    if (options.announce) options.announce(total.nodes);
+    std::unique_ptr<Place[]> storage;
+    std::span<Place> places;
+    Totals total;
+};
 
+template <typename Index>
+HTreeOf<Index> written(Layout&& layout, DecompositionView td, const HTreeOptions& options, Watch watch) {
+    if (!layout.fits<Index>())
+        throw InputError("Expected an H-tree whose numbers fit into " + std::to_string(8 * sizeof(Index)) +
+                         " bits; got " + std::to_string(layout.total.nodes) + " nodes with " +
+                         std::to_string(layout.total.entries) + " entries in their bags. Use 64 bits.");
+    if (options.announce) options.announce(layout.total.nodes, 8 * static_cast<int>(sizeof(Index)));
+    const std::span<Place> places = layout.places;
+    const Totals total = layout.total;
+    const std::int64_t roots = td.num_bags();
+    const int threads = std::max(1, options.nested.threads);
     const auto root_edges = static_cast<std::int64_t>(2 * td.edges.size());
     const std::int64_t children = total.nodes - roots, edges = root_edges + 2 * children;
-    HTree tree;
-    for (Buffer* buffer : {&tree.parent, &tree.level, &tree.kappa, &tree.component}) *buffer = Buffer(total.nodes);
-    tree.bag_ptr = Buffer(total.nodes + 1);
-    tree.bag_nodes = Buffer(total.entries);
-    tree.edge_index = Buffer(2 * edges);
-    tree.edge_type = Buffer(edges);
-    tree.bag_ptr[total.nodes] = total.entries;
+    HTreeOf<Index> tree;
+    for (auto* buffer : {&tree.parent, &tree.level, &tree.kappa, &tree.component})
+        *buffer = BufferOf<Index>(total.nodes);
+    tree.bag_ptr = BufferOf<Index>(total.nodes + 1);
+    tree.bag_nodes = BufferOf<Index>(total.entries);
+    tree.edge_index = BufferOf<Index>(2 * edges);
+    tree.edge_type = BufferOf<Index>(edges);
+    tree.bag_ptr[total.nodes] = static_cast<Index>(total.entries);
     parallel_chunks(
         root_edges / 2, 16 * roots_per_chunk, threads,
         [&](std::int64_t begin, std::int64_t end, int) {
             for (std::int64_t i = begin; i < end; ++i) {
-                const std::int64_t a = places[td.edges[i][0]].root, b = places[td.edges[i][1]].root, e = 2 * i;
+                const auto a = static_cast<Index>(places[td.edges[i][0]].root);
+                const auto b = static_cast<Index>(places[td.edges[i][1]].root);
+                const std::int64_t e = 2 * i;
                 tree.edge_index[e] = tree.edge_index[edges + e + 1] = a;
                 tree.edge_index[e + 1] = tree.edge_index[edges + e] = b;
                 tree.edge_type[e] = tree.edge_type[e + 1] = 0;
@@ -297,17 +291,35 @@ HTree build_htree(GraphView graph, DecompositionView td, const HTreeOptions& opt
     parallel_chunks(
         roots, roots_per_chunk, threads,
         [&](std::int64_t begin, std::int64_t end, int) {
-            Stamper stamper(tree, root_edges, children, watch);
+            Stamper<Index> stamper(tree, root_edges, children, watch);
             for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r), td.order(r));
         },
         watch);
-    for (auto& planner : planners) BagPlanner::give_back(std::move(planner));
+    for (auto& planner : layout.planners) BagPlanner::give_back(std::move(planner));
     if (!td.kinds.empty()) {
-        tree.kind = Buffer(total.nodes);
+        tree.kind = BufferOf<Index>(total.nodes);
         std::fill_n(tree.kind.data.get(), total.nodes, 0);
         for (std::int64_t r = 0; r < roots; ++r) tree.kind[places[r].root] = td.kinds[r];
     }
     return tree;
+}
+
+}  // namespace
+
+template <typename Index>
+HTreeOf<Index> build_htree(GraphView graph, DecompositionView td, const HTreeOptions& options, Watch watch) {
+    return written<Index>(Layout(graph, td, options, watch), td, options, watch);
+}
+
+template HTreeOf<std::int16_t> build_htree<std::int16_t>(GraphView, DecompositionView, const HTreeOptions&, Watch);
+template NarrowHTree build_htree<std::int32_t>(GraphView, DecompositionView, const HTreeOptions&, Watch);
+template HTree build_htree<std::int64_t>(GraphView, DecompositionView, const HTreeOptions&, Watch);
+
+std::variant<NarrowHTree, HTree> build_fitting_htree(GraphView graph, DecompositionView td, const HTreeOptions& options,
+                                                     Watch watch) {
+    Layout layout(graph, td, options, watch);
+    if (layout.fits<std::int32_t>()) return written<std::int32_t>(std::move(layout), td, options, watch);
+    return written<std::int64_t>(std::move(layout), td, options, watch);
 }
 
 }  // namespace neuraltrees

@@ -8,9 +8,10 @@ namespace {
 
 std::string text(std::int64_t x) { return std::to_string(x); }
 
+template <typename Index>
 class Checker {
 public:
-    Checker(GraphView graph, const HTreeView& tree, Watch watch)
+    Checker(GraphView graph, const HTreeViewOf<Index>& tree, Watch watch)
         : g_(graph), t_(tree), n_(tree.num_nodes()), watch_(watch) {}
 
     std::optional<std::string> run() {
@@ -315,7 +316,7 @@ private:
     }
 
     GraphView g_;
-    const HTreeView& t_;
+    const HTreeViewOf<Index>& t_;
     std::int64_t n_, roots_ = 0;
     bool terminal_ = true, canonical_ = false;  // are all nodes below the roots leaves; have roots a kind
     Watch watch_;
@@ -325,8 +326,12 @@ private:
 
 }  // namespace
 
-std::optional<std::string> first_violation(GraphView graph, const HTreeView& tree, Watch watch) {
-    return Checker(graph, tree, watch).run();
+template <typename Index>
+std::optional<std::string> first_violation(GraphView graph, const HTreeViewOf<Index>& tree, Watch watch) {
+    return Checker<Index>(graph, tree, watch).run();
 }
+
+template std::optional<std::string> first_violation(GraphView, const HTreeViewOf<std::int32_t>&, Watch);
+template std::optional<std::string> first_violation(GraphView, const HTreeViewOf<std::int64_t>&, Watch);
 
 }  // namespace neuraltrees

@@ -5,7 +5,8 @@
 
 namespace neuraltrees {
 
-std::vector<std::int64_t> diameters(const HTreeView& t, Watch watch) {
+template <typename Index>
+std::vector<std::int64_t> diameters(const HTreeViewOf<Index>& t, Watch watch) {
     const std::int64_t n = t.num_nodes(), m = t.num_edges();
     // The arrays may come from a file: whatever is used as an index is checked first.
     if (static_cast<std::int64_t>(t.component.size()) != n || static_cast<std::int64_t>(t.edge_index.size()) != 2 * m)
@@ -16,37 +17,46 @@ std::vector<std::int64_t> diameters(const HTreeView& t, Watch watch) {
         if (t.parent[i] < -1 || t.parent[i] >= i || t.component[i] < 0 || t.component[i] >= n)
             throw InputError("Expected an H-tree; got parent " + std::to_string(t.parent[i]) + " and component " +
                              std::to_string(t.component[i]) + " at node " + std::to_string(i) + ".");
-        components = std::max(components, t.component[i] + 1);
+        components = std::max<std::int64_t>(components, t.component[i] + 1);
     }
     for (std::int64_t e = 0; e < m; ++e)
         if (std::min(t.edge_index[e], t.edge_index[m + e]) < 0 || std::max(t.edge_index[e], t.edge_index[m + e]) >= n)
             throw InputError("Expected an H-tree; edge " + std::to_string(e) + " names a node that is not there.");
-    std::vector<std::int64_t> longest(components, 0), height(n, 0);
+    // Paths are shorter than the tree is large, so that heights fit into an Index; of the roots there are few.
+    std::vector<std::int64_t> longest(components, 0);
+    std::vector<Index> height(n, 0), number(n, -1), root;
     auto hang = [&](std::int64_t below, std::int64_t above) {
         watch.check(4);
         auto& best = longest[t.component[above]];
-        best = std::max(best, height[above] + height[below] + 1);
-        height[above] = std::max(height[above], height[below] + 1);
+        best = std::max<std::int64_t>(best, std::int64_t{height[above]} + height[below] + 1);
+        height[above] = std::max<Index>(height[above], height[below] + 1);
     };
     for (std::int64_t i = n; i-- > 0;)
         if (t.parent[i] >= 0) hang(i, t.parent[i]);
 
     // The same over the roots, in the reverse of a breadth-first order of their tree.
-    std::vector<std::int64_t> ptr(n + 1, 0), neighbour;
-    const std::int64_t edges = t.num_edges();
-    for (std::int64_t e = 0; e < edges; ++e)
-        if (t.edge_type[e] == 0) ++ptr[t.edge_index[e] + 1];
-    for (std::int64_t i = 0; i < n; ++i) ptr[i + 1] += ptr[i];
-    neighbour.resize(ptr[n]);
+    for (std::int64_t i = 0; i < n; ++i)
+        if (t.parent[i] < 0) {
+            number[i] = static_cast<Index>(root.size());
+            root.push_back(static_cast<Index>(i));
+        }
+    const auto joins_roots = [&](std::int64_t e) {
+        return t.edge_type[e] == 0 && number[t.edge_index[e]] >= 0 && number[t.edge_index[m + e]] >= 0;
+    };
+    std::vector<std::int64_t> ptr(root.size() + 1, 0);
+    for (std::int64_t e = 0; e < m; ++e)
+        if (joins_roots(e)) ++ptr[number[t.edge_index[e]] + 1];
+    for (std::size_t i = 0; i < root.size(); ++i) ptr[i + 1] += ptr[i];
+    std::vector<Index> neighbour(ptr.back());
     std::vector<std::int64_t> next(ptr.begin(), ptr.end() - 1);
-    for (std::int64_t e = 0; e < edges; ++e)
-        if (t.edge_type[e] == 0) neighbour[next[t.edge_index[e]]++] = t.edge_index[edges + e];
-    std::vector<std::int64_t> order, above(n, -2);
-    for (std::int64_t r = 0; r < n; ++r) {
-        if (t.parent[r] >= 0 || above[r] != -2) continue;
+    for (std::int64_t e = 0; e < m; ++e)
+        if (joins_roots(e)) neighbour[next[number[t.edge_index[e]]]++] = number[t.edge_index[m + e]];
+    std::vector<Index> order, above(root.size(), -2);
+    for (std::size_t r = 0; r < root.size(); ++r) {
+        if (above[r] != -2) continue;
         above[r] = -1;
         std::size_t head = order.size();
-        order.push_back(r);
+        order.push_back(static_cast<Index>(r));
         for (; head < order.size(); ++head)
             for (std::int64_t e = ptr[order[head]]; e < ptr[order[head] + 1]; ++e)
                 if (above[neighbour[e]] == -2) {
@@ -55,8 +65,11 @@ std::vector<std::int64_t> diameters(const HTreeView& t, Watch watch) {
                 }
     }
     for (std::size_t i = order.size(); i-- > 0;)
-        if (above[order[i]] >= 0) hang(order[i], above[order[i]]);
+        if (above[order[i]] >= 0) hang(root[order[i]], root[above[order[i]]]);
     return longest;
 }
+
+template std::vector<std::int64_t> diameters(const HTreeViewOf<std::int32_t>&, Watch);
+template std::vector<std::int64_t> diameters(const HTreeViewOf<std::int64_t>&, Watch);
 
 }  // namespace neuraltrees

@@ -67,7 +67,8 @@ public:
     BoundedSample run() {
         for (Vertex v = 0; v < graph_.num_nodes(); ++v)
             if (node_[v].count != joined) grow(v);
-        return {graph_from_edges(source_, target_, graph_.num_nodes(), watch_), std::move(out_)};
+        const auto all = [](const auto& ids) { return Strided<Vertex>{ids.data(), std::ssize(ids)}; };
+        return {graph_from_edges(all(source_), all(target_), graph_.num_nodes(), watch_), std::move(out_)};
     }
 
 private:
@@ -198,7 +199,7 @@ private:
     BucketQueue queue_;
     std::vector<Vertex> bag_;
     std::vector<char> near_;
-    std::vector<std::int64_t> source_, target_;
+    std::vector<Vertex> source_, target_;
     TreeDecomposition out_;
 };
 

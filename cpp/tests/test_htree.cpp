@@ -383,7 +383,7 @@ TEST(the_number_of_nodes_is_announced_before_they_are_made) {
     const Graph g = partial_k_tree(300, 3, 0.8, 1);
     HTreeOptions options;
     std::int64_t announced = 0;
-    options.announce = [&](std::int64_t nodes) { announced = nodes; };
+    options.announce = [&](std::int64_t nodes, int) { announced = nodes; };
     CHECK_EQ(build(g, decompose(g, {}), options).parent.size, announced);
 }
 
@@ -594,4 +594,36 @@ TEST(trees_from_anywhere_are_judged_without_harm) {
         } catch (const InputError&) {
         }
     }
+}
+
+TEST(trees_of_32_bits_are_the_same) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const Graph g = partial_k_tree(40, 4, 0.7, seed);
+        const TreeDecomposition td = decompose(g, {});
+        const HTree wide = build(g, td);
+        const NarrowHTree narrow = build_htree<std::int32_t>(g, td, {});
+        const HTreeViewOf<std::int32_t> seen{narrow.parent.view(),     narrow.level.view(),    narrow.kappa.view(),
+                                             narrow.component.view(),  narrow.bag_ptr.view(),  narrow.bag_nodes.view(),
+                                             narrow.edge_index.view(), narrow.edge_type.view()};
+        CHECK(std::ranges::equal(narrow.parent.view(), wide.parent.view()));
+        CHECK(std::ranges::equal(narrow.level.view(), wide.level.view()));
+        CHECK(std::ranges::equal(narrow.kappa.view(), wide.kappa.view()));
+        CHECK(std::ranges::equal(narrow.component.view(), wide.component.view()));
+        CHECK(std::ranges::equal(narrow.bag_ptr.view(), wide.bag_ptr.view()));
+        CHECK(std::ranges::equal(narrow.bag_nodes.view(), wide.bag_nodes.view()));
+        CHECK(std::ranges::equal(narrow.edge_index.view(), wide.edge_index.view()));
+        CHECK(std::ranges::equal(narrow.edge_type.view(), wide.edge_type.view()));
+        CHECK_EQ(diameters(seen), diameters(view(wide)));
+        CHECK(!first_violation(g, seen));
+    }
+}
+
+TEST(numbers_that_do_not_fit_are_refused_before_memory_is_taken) {
+    const Graph g = graph(3, {{0, 1}, {1, 2}});
+    const TreeDecomposition td = decompose(g, {});
+    CHECK_EQ(build_fitting_htree(g, td, {}).index(), 0u);
+    const Graph large = disjoint_union(std::vector<Graph>(12'000, graph(2, {{0, 1}})));
+    const TreeDecomposition bags = decompose(large, {});
+    CHECK_EQ(build(large, bags).parent.size, 36'000);
+    CHECK_THROWS(build_htree<std::int16_t>(large, bags, {}), InputError, "fit into 16 bits; got 36000 nodes");
 }

@@ -9,7 +9,7 @@ import lzma
 import os
 import secrets
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -17,6 +17,7 @@ from typing import TypeAlias
 from neuraltrees.errors import InputError
 
 PathLike: TypeAlias = str | os.PathLike[str]
+Content: TypeAlias = bytes | memoryview | Iterable[bytes | memoryview]
 PIECE = 1 << 20  # bytes that are packed, unpacked or written at a time, since signals wait meanwhile
 
 
@@ -64,16 +65,23 @@ def check_folder(path: PathLike) -> None:
         raise InputError(f"Expected a file in an existing folder; got {path}. Create the folder first.")
 
 
-def write_whole(path: PathLike, content: bytes) -> None:
-    """Writes a file atomically: a crash leaves the old content. `.gz` and `.xz` are packed."""
+def write_whole(path: PathLike, content: Content) -> None:
+    """Writes a file atomically: a crash or a full disk leaves the old content. `.gz` and `.xz` are packed.
+
+    Args:
+        path: the file.
+        content: its bytes, or parts of them that are made one after another.
+    """
     target = as_path(path).resolve()
+    pieces = _pieces(content)
     match target.suffix:
         case ".gz":
-            content = _packed(content, zlib.compressobj(wbits=31))
+            pieces = _packed(pieces, zlib.compressobj(wbits=31))
         case ".xz":
-            content = _packed(content, lzma.LZMACompressor())
+            pieces = _packed(pieces, lzma.LZMACompressor())
     if target.exists() and not target.is_file():
-        target.write_bytes(content)  # a device or a pipe has no old content to keep
+        with target.open("wb") as device:  # a device or a pipe has no old content to keep
+            device.writelines(pieces)
         return
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
@@ -82,8 +90,7 @@ def write_whole(path: PathLike, content: bytes) -> None:
         raise type(error)(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(handle, "wb") as file:
-            for piece in _pieces(content):
-                file.write(piece)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(target)
@@ -140,10 +147,14 @@ def locked_folder(path: PathLike) -> Iterator[None]:
             pass  # it holds something
 
 
-def _pieces(content: bytes) -> Iterator[memoryview]:
-    view = memoryview(content)
-    return (view[start : start + PIECE] for start in range(0, len(view), PIECE))
+def _pieces(content: Content) -> Iterator[bytes | memoryview]:
+    for part in (content,) if isinstance(content, bytes | memoryview) else content:
+        view = memoryview(part).cast("B")
+        yield from (view[start : start + PIECE] for start in range(0, len(view), PIECE))
 
 
-def _packed(content: bytes, packer: zlib._Compress | lzma.LZMACompressor) -> bytes:
-    return b"".join([*map(packer.compress, _pieces(content)), packer.flush()])
+def _packed(
+    pieces: Iterable[bytes | memoryview], packer: zlib._Compress | lzma.LZMACompressor
+) -> Iterator[bytes | memoryview]:
+    yield from map(packer.compress, pieces)
+    yield packer.flush()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Int32: TypeAlias = npt.NDArray[np.int32]
 Int64: TypeAlias = npt.NDArray[np.int64]
+Ends: TypeAlias = Int32 | Int64
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -241,7 +242,7 @@ def moralize(graph: EdgeIndex | nx.DiGraph[Any], num_nodes: int | None = None) -
         if not edges.is_directed():
             raise InputError("Expected a directed NetworkX graph; got an undirected one. It needs no moralization.")
         edges, num_nodes = _networkx_edges(graph)
-    source, target = _endpoints(edges)
+    source, target = (np.ascontiguousarray(each, dtype=np.int64) for each in _endpoints(edges))
     return Graph._from_rows(*native.moral_graph(source, target, _count_nodes(source, target, num_nodes)))
 
 
@@ -279,19 +280,22 @@ def _integers(values: Any, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def _endpoints(edge_index: Any) -> tuple[Int64, Int64]:
+def _endpoints(edge_index: Any) -> tuple[Ends, Ends]:
+    """The two rows, as int32 or int64; what has one of these types already is not copied, such as a mapped file."""
     array = _integers(edge_index, "edge_index")
     if array.ndim != 2 or array.shape[0] != 2:
         raise InputError(f"Expected edge_index of shape (2, m); got {array.shape}. Transpose a list of pairs first.")
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
         raise InputError(f"Expected node ids below 2^63; got {array.max()}.")
-    return tuple(np.ascontiguousarray(row, dtype=np.int64) for row in array)  # type: ignore[return-value]
+    if array.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
+        array = array.astype(np.int64)
+    return array[0], array[1]
 
 
-def _count_nodes(source: Int64, target: Int64, num_nodes: int | None) -> int:
+def _count_nodes(source: Ends, target: Ends, num_nodes: int | None) -> int:
     if num_nodes is None:
-        lowest = np.minimum(source, target)
-        if lowest.min(initial=0) < 0:
+        if min(source.min(initial=0), target.min(initial=0)) < 0:
+            lowest = np.minimum(source, target)
             edge = int((lowest < 0).argmax())
             raise InputError(f"Expected node ids of at least 0; got {lowest[edge]} in edge {edge}.")
         num_nodes = max(int(source.max(initial=-1)), int(target.max(initial=-1))) + 1

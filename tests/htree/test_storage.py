@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import resource
+import signal
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import pytest
+import safetensors
 import safetensors.torch
 import torch
 from hypothesis import given, settings
 from torch import Tensor
 
 import neuraltrees as nt
+from neuraltrees.errors import InputError
+from neuraltrees.htree import load_htree, save_htree, storage
 from tests.oracle import strategies
 from tests.oracle.bridge import to_graph
 
@@ -240,3 +245,44 @@ def test_failed_write_keeps_the_old_file(
         nt.save_htree(nt.build_htree(nt.Graph([[0], [1]])), path)
     assert [file.name for file in path.parent.iterdir()] == ["tree.safetensors"]
     assert nt.load_htree(path) == tree
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_both_widths_are_kept(tmp_path: Path, dtype: torch.dtype, ending: str) -> None:
+    tree = nt.build_htree(nt.Graph([[0, 1, 2, 3], [1, 2, 3, 0]]), dtype=dtype)
+    save_htree(tree, tmp_path / f"a.safetensors{ending}", ["a", "b", "c", "d"])
+    loaded = load_htree(tmp_path / f"a.safetensors{ending}")
+    assert loaded == tree and loaded.dtype == dtype
+
+
+def test_others_read_what_is_written(tmp_path: Path) -> None:
+    """The header is written by hand; safetensors itself reads it."""
+    tree = nt.build_htree(nt.Graph([[0, 1], [1, 2]]))
+    save_htree(tree, tmp_path / "a.safetensors", ["ä", "b", "c"])
+    with safetensors.safe_open(tmp_path / "a.safetensors", "pt") as file:
+        assert file.metadata() == {"format": "neuraltrees.htree.1", "names": '["\\u00e4", "b", "c"]'}
+        assert torch.equal(file.get_tensor("edge_index"), tree.edge_index)
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.safetensors"
+    small, large = nt.build_htree(nt.Graph([[0], [1]])), nt.build_htree(nt.Graph([range(2000), range(1, 2001)]))
+    save_htree(small, path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # a write beyond it fails as on a full disk
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            save_htree(large, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert load_htree(path) == small and [each.name for each in tmp_path.iterdir()] == ["a.safetensors"]
+
+
+def test_names_that_do_not_fit_into_the_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "MOST_HEADER", 1000)
+    with pytest.raises(InputError, match="Leave the names out"):
+        save_htree(nt.build_htree(nt.Graph([[0], [1]])), tmp_path / "a.safetensors", ["x" * 1000, "y"])
+    assert not list(tmp_path.iterdir())

@@ -35,7 +35,7 @@ def test_training_from_a_folder_equals_training_from_memory(tmp_path: Path, monk
     def never(*args: Any) -> None:
         raise AssertionError("the columns are there")
 
-    monkeypatch.setattr(decks, "_columns", never)
+    monkeypatch.setattr(decks, "make_columns", never)
     again = fit(task, BAGS, kept.replace(prefetch=True), runs)
     assert torch.equal(again.loss_curve, expected.loss_curve)
     assert torch.equal(again.test, expected.test)

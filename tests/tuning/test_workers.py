@@ -15,13 +15,14 @@ import psutil
 import pytest
 
 from neuraltrees.errors import InputError, NeuralTreesError
+from neuraltrees.pools.pool import Failure, attempt
 from neuraltrees.training import Task
 from neuraltrees.training.fitting import trained as train
 from neuraltrees.tuning import record as record_module
 from neuraltrees.tuning.grid import Grid, Point
+from neuraltrees.tuning.record import TrialJob
 from neuraltrees.tuning.trials import Trial, Tuned
 from neuraltrees.tuning.tune import tune
-from neuraltrees.tuning.workers import Failure, Job
 from tests.training.tasks import small_runs, small_task
 from tests.tuning.searches import NETWORK, RESUMABLE, SIZE, TRAINING, tuned_in
 
@@ -141,6 +142,6 @@ def test_bad_input_that_a_trial_meets_is_named(tmp_path: Path) -> None:
     runs = [run for run in small_runs(task, list(range(100))) if bool(run.split.test[0])][:1]
     with pytest.raises(InputError, match=r"^The trial layers 1 failed: Expected a training node .* Finished trials"):
         tune(task, runs, NETWORK, TRAINING, Grid(layers=(1,)), folder=tmp_path)
-    failure = Job(task, runs, NETWORK, TRAINING).attempt(Point(layers=1))
+    failure = attempt(TrialJob(task, runs, NETWORK, TRAINING), Point(layers=1))
     assert isinstance(failure, Failure) and failure.of_input
     assert pickle.loads(pickle.dumps(failure)) == failure, "as it comes from a worker"

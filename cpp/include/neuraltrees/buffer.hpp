@@ -1,25 +1,34 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 
 namespace neuraltrees {
 
+/// Uninitialised memory, aligned to a cache line; large blocks ask for huge pages, small ones are kept for later.
+void* take_block(std::size_t bytes);
+void give_block_back(void* data);
+
 /// An array that its creator writes once, in full; it is not filled with zeros first. Most of the cost of writing a
 /// tree is the first access to newly mapped pages, so large arrays ask for huge pages, and the memory of small ones is
 /// kept for the next tree.
-struct Buffer {
+template <typename T>
+struct BufferOf {
     struct Free {
-        void operator()(std::int64_t* p) const;
+        void operator()(T* p) const { give_block_back(p); }
     };
-    std::unique_ptr<std::int64_t[], Free> data;
+    std::unique_ptr<T[], Free> data;
     std::int64_t size = 0;
 
-    Buffer() = default;
-    explicit Buffer(std::int64_t n);
-    std::int64_t& operator[](std::int64_t i) { return data[i]; }
-    std::span<const std::int64_t> view() const { return {data.get(), static_cast<std::size_t>(size)}; }
+    BufferOf() = default;
+    explicit BufferOf(std::int64_t n)
+        : data(static_cast<T*>(take_block(static_cast<std::size_t>(n) * sizeof(T)))), size(n) {}
+    T& operator[](std::int64_t i) { return data[i]; }
+    std::span<const T> view() const { return {data.get(), static_cast<std::size_t>(size)}; }
 };
+
+using Buffer = BufferOf<std::int64_t>;
 
 }  // namespace neuraltrees

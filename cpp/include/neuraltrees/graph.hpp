@@ -48,9 +48,25 @@ struct Components {
     }
 };
 
-/// Drops self-loops, merges parallel and reversed edges. Throws InputError for an id outside 0 … num_nodes - 1.
-Graph graph_from_edges(std::span<const std::int64_t> source, std::span<const std::int64_t> target,
-                       std::int64_t num_nodes, Watch watch = {});
+/// Numbers that lie `stride` places apart, such as a column of an array of pairs, perhaps mapped from a file.
+template <typename Id>
+struct Strided {
+    const Id* data = nullptr;
+    std::int64_t size = 0, stride = 1;
+
+    std::int64_t operator[](std::int64_t i) const { return data[i * stride]; }
+};
+
+/// Drops self-loops, merges parallel and reversed edges. Throws InputError for an id outside 0 … num_nodes - 1. Reads
+/// the edges three times from the first to the last and copies none, so that a file larger than memory will do.
+template <typename Id>
+Graph graph_from_edges(Strided<Id> source, Strided<Id> target, std::int64_t num_nodes, Watch watch = {});
+
+inline Graph graph_from_edges(std::span<const std::int64_t> source, std::span<const std::int64_t> target,
+                              std::int64_t num_nodes, Watch watch = {}) {
+    const auto all = [](auto ids) { return Strided<std::int64_t>{ids.data(), std::ssize(ids)}; };
+    return graph_from_edges(all(source), all(target), num_nodes, watch);
+}
 
 Components connected_components(GraphView graph, Watch watch = {});
 

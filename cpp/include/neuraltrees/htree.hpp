@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "neuraltrees/buffer.hpp"
@@ -18,12 +19,15 @@ namespace neuraltrees {
 /// The H-tree (or the forest of them) as flat arrays. Component by component; in each the root bags first, then the
 /// nodes below every root in preorder, so that a parent always comes before its children. Edges: root-root pairs, then
 /// child→parent of all nodes that have one, then parent→child of the same nodes.
-struct HTree {
-    Buffer parent, level, kappa, component, bag_ptr, bag_nodes;
-    Buffer edge_index;  // 2 × E, sources then targets
-    Buffer edge_type;   // 0 root-root, 1 child→parent, 2 parent→child
-    Buffer kind;        // BagKind of a root, 0 of other nodes; empty if the decomposition has no kinds
+template <typename Index>
+struct HTreeOf {
+    BufferOf<Index> parent, level, kappa, component, bag_ptr, bag_nodes;
+    BufferOf<Index> edge_index;  // 2 × E, sources then targets
+    BufferOf<Index> edge_type;   // 0 root-root, 1 child→parent, 2 parent→child
+    BufferOf<Index> kind;        // BagKind of a root, 0 of other nodes; empty if the decomposition has no kinds
 };
+using HTree = HTreeOf<std::int64_t>;
+using NarrowHTree = HTreeOf<std::int32_t>;  // half the memory, for trees whose numbers fit
 
 /// Where the recursion ends: at bags whose graph is complete, or at every root. The children are then leaves.
 enum class Terminal { clique, bag };
@@ -33,33 +37,44 @@ struct HTreeOptions {
     DecomposeOptions nested;
     std::int64_t max_nodes = 50'000'000;
     Terminal terminal = Terminal::clique;
-    /// Told the number of nodes, by the thread that called, before the arrays are allocated.
-    std::function<void(std::int64_t nodes)> announce = {};
+    /// Told the number of nodes and the bits of an index, by the thread that called, before the arrays are allocated.
+    std::function<void(std::int64_t nodes, int bits)> announce = {};
 };
 
 /// Builds the H-tree (Algorithm 1 of the paper): every bag B gets the bags of a decomposition of G[B] as children,
 /// recursively, down to single vertices; with terminal bags, one leaf per member in the order of the bag instead. The
 /// decomposition must be valid and normalised, but bags inside others may be kept. Throws TreeTooLargeError,
 /// before the arrays are allocated, if the tree would have more than `max_nodes` nodes; within about a second if a
-/// sample of wide root bags shows that it would have far more.
-HTree build_htree(GraphView graph, DecompositionView decomposition, const HTreeOptions& options, Watch watch = {});
+/// sample of wide root bags shows that it would have far more. Throws InputError, before as well, if a number of nodes
+/// or of entries of their bags does not fit into an Index.
+template <typename Index = std::int64_t>
+HTreeOf<Index> build_htree(GraphView graph, DecompositionView decomposition, const HTreeOptions& options,
+                           Watch watch = {});
+
+/// The same tree in 32 bits if its numbers fit, else in 64.
+std::variant<NarrowHTree, HTree> build_fitting_htree(GraphView graph, DecompositionView decomposition,
+                                                     const HTreeOptions& options, Watch watch = {});
 
 /// The arrays of an H-tree from any source; they may be invalid.
-struct HTreeView {
-    std::span<const std::int64_t> parent, level, kappa, component, bag_ptr, bag_nodes, edge_index, edge_type;
-    std::span<const std::int64_t> kind = {};
+template <typename Index>
+struct HTreeViewOf {
+    std::span<const Index> parent, level, kappa, component, bag_ptr, bag_nodes, edge_index, edge_type;
+    std::span<const Index> kind = {};
 
     std::int64_t num_nodes() const { return static_cast<std::int64_t>(parent.size()); }
     std::int64_t num_edges() const { return static_cast<std::int64_t>(edge_type.size()); }
-    std::span<const std::int64_t> bag(std::int64_t i) const {
+    std::span<const Index> bag(std::int64_t i) const {
         return bag_nodes.subspan(bag_ptr[i], bag_ptr[i + 1] - bag_ptr[i]);
     }
 };
+using HTreeView = HTreeViewOf<std::int64_t>;
 
 /// A sentence about the first invariant that the arrays break as an H-tree of the graph, or nothing.
-std::optional<std::string> first_violation(GraphView graph, const HTreeView& tree, Watch watch = {});
+template <typename Index>
+std::optional<std::string> first_violation(GraphView graph, const HTreeViewOf<Index>& tree, Watch watch = {});
 
 /// The longest path of every tree, in edges.
-std::vector<std::int64_t> diameters(const HTreeView& tree, Watch watch = {});
+template <typename Index>
+std::vector<std::int64_t> diameters(const HTreeViewOf<Index>& tree, Watch watch = {});
 
 }  // namespace neuraltrees

@@ -8,11 +8,12 @@ Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 Int8 = npt.NDArray[np.int8]
 Float64 = npt.NDArray[np.float64]
+Index = Int32 | Int64
 Csr = tuple[Int64, Int32]
 
 MAX_GRAPH_NODES: int
 
-def graph_from_edges(source: Int64, target: Int64, num_nodes: int) -> Csr: ...
+def graph_from_edges(source: Index, target: Index, num_nodes: int) -> Csr: ...
 def moral_graph(source: Int64, target: Int64, num_nodes: int) -> Csr: ...
 def connected_components(ptr: Int64, adj: Int32) -> Int32: ...
 def induced_subgraph(ptr: Int64, adj: Int32, nodes: Int32) -> Csr: ...
@@ -52,22 +53,23 @@ def build_htree(
     threads: int,
     terminal_bags: bool,
     trusted: bool,
-    announce: Callable[[int], object],
-) -> tuple[Int64, Int64, Int64, Int64, Int64, Int64, Int64, Int64, Int64 | None]: ...
+    bits: int,
+    announce: Callable[[int, int], object],
+) -> tuple[Index, Index, Index, Index, Index, Index, Index, Index, Index | None]: ...
 def htree_violation(
     ptr: Int64,
     adj: Int32,
-    parent: Int64,
-    level: Int64,
-    kappa: Int64,
-    edge_index: Int64,
-    edge_type: Int64,
-    bag_ptr: Int64,
-    bag_nodes: Int64,
-    component: Int64,
-    kind: Int64,
+    parent: Index,
+    level: Index,
+    kappa: Index,
+    edge_index: Index,
+    edge_type: Index,
+    bag_ptr: Index,
+    bag_nodes: Index,
+    component: Index,
+    kind: Index,
 ) -> str | None: ...
-def htree_diameters(parent: Int64, edge_index: Int64, edge_type: Int64, component: Int64) -> Int64: ...
+def htree_diameters(parent: Index, edge_index: Index, edge_type: Index, component: Index) -> Int64: ...
 def least_states(ptr: Int64, adj: Int32, log_states: Float64, seed: int) -> tuple[Int64, Int32, Int32]: ...
 
 class JunctionRuns:

@@ -27,6 +27,7 @@ from neuraltrees.decomposition.decompose import Method, check_method
 from neuraltrees.decomposition.sampling import Sampler, check_sampler
 from neuraltrees.errors import InputError
 from neuraltrees.files import check_folder, write_whole
+from neuraltrees.graph_files.named_graph import Numbers
 from neuraltrees.graph_files.read import ending_of
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def htree_of_file(
             seed=seed,
             restarts=restarts,
             max_nodes=max_nodes,
+            dtype=None,
         )
         seconds = time.perf_counter() - start
         diameters = tree.diameters()
@@ -133,7 +135,7 @@ def htree_of_file(
     if draw is not None:
         from neuraltrees.plots.drawing import too_large
 
-        labels = None if file.suffix == ".gr" else named.names
+        labels = None if isinstance(named.names, Numbers) else named.names
         with working("drawing"):
             draw_figure(graph, decomposition, tree, labels=labels, path=draw)
         summed_up = too_large(graph, decomposition, tree)
@@ -147,7 +149,7 @@ def _write(tree: HTree, names: Sequence[str], out: Path) -> None:
     if ending_of(out) == ".safetensors":
         from neuraltrees.htree import save_htree
 
-        save_htree(tree, out, names)
+        save_htree(tree, out, None if isinstance(names, Numbers) and names.numbers.start == 0 else names)
         return
     kappa, parent, kind = tree.kappa.tolist(), tree.parent.tolist(), tree.kind.tolist()
     nodes = [

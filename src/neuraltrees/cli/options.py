@@ -6,16 +6,31 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Annotated, Any, Optional, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Optional, cast, get_args, get_type_hints
 
 import typer
 
 from neuraltrees.datasets.spec import DATA_ROOT_HELP
 from neuraltrees.options import Spec
 
+if TYPE_CHECKING:
+    from neuraltrees.pools.execution import Execution, ExecutorName
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Threads = Annotated[int, typer.Option(min=1, help="Number of CPU threads.")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
+Executor = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="What runs them: processes of this machine, or ray, with the same results."),
+]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="A Ray cluster, such as auto or ray://HEAD:10001; by default Ray is started on this machine.",
+        show_default=False,
+    ),
+]
 DataRoot = Annotated[Path | None, typer.Option(help=DATA_ROOT_HELP, show_default=False)]
 
 
@@ -58,3 +73,12 @@ def _option(field: Field[Any], hint: Any, panel: str) -> inspect.Parameter:
     )
     annotation = Annotated[Optional[kind], option]  # type: ignore[valid-type]  # noqa: UP045
     return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def chosen_execution(executor: str, workers: int, ray_address: str | None) -> Execution:
+    """What the options say; raises before the work if Ray is wanted and missing."""
+    from neuraltrees.pools.execution import Execution
+
+    execution = Execution(cast("ExecutorName", executor), workers, ray_address)
+    execution.check()
+    return execution

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from neuraltrees.cli.options import AsJson, DataRoot, Device, Threads
+from neuraltrees.cli.options import AsJson, DataRoot, Device, Executor, RayAddress, Threads, chosen_execution
 from neuraltrees.cli.terminal import notes, output, print_table, say, working
 from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.files import make_folder
@@ -54,7 +54,9 @@ def reproduce(
     ),
     data_root: DataRoot = None,
     threads: Threads = 1,
-    workers: Annotated[int, typer.Option(min=1, help="Number of processes for tuning hyper-parameters.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Trainings at a time; several have one thread each.")] = 1,
+    executor: Executor = "processes",
+    ray_address: RayAddress = None,
     only: Annotated[
         str | None,
         typer.Option(
@@ -105,7 +107,8 @@ def reproduce(
             f"Expected --only for an experiment that can be run in parts; got {', '.join(whole)}. Leave it out."
         )
     check_device(device)
-    scale = Scale(quick, runs, epochs, device, None if data_root is None else str(data_root), workers, only, compiled)
+    execution = chosen_execution(executor, workers, ray_address)
+    scale = Scale(quick, runs, epochs, device, None if data_root is None else str(data_root), execution, only, compiled)
     folder = out / "quick" if quick else out
     make_folder(folder)
     found = [_run(experiment, scale, folder, json) for experiment in chosen]

@@ -14,7 +14,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from neuraltrees.cli.options import AsJson, DataRoot
+from neuraltrees.cli.options import AsJson, DataRoot, Executor, RayAddress, chosen_execution
 from neuraltrees.cli.terminal import QUIET, notes, output, print_table, working
 from neuraltrees.cli.training_result import as_json
 from neuraltrees.errors import InputError, MissingExtraError
@@ -22,6 +22,7 @@ from neuraltrees.files import locked_folder, write_whole
 
 if TYPE_CHECKING:
     from neuraltrees.objectives import Metric
+    from neuraltrees.pools.execution import Execution
     from neuraltrees.training.config import TrainConfig
     from neuraltrees.tuning.grid import Grid
     from neuraltrees.tuning.search import OnTrial
@@ -51,7 +52,9 @@ def tune_command(
         typer.Option(help="Run r has the seed SEED + r, for its split, weights and dropout.", show_default=False),
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs per trial.", show_default=False)] = None,
-    workers: Annotated[int, typer.Option(help="Number of processes, of one thread each.")] = 1,
+    workers: Annotated[int, typer.Option(help="Trials at a time, with one thread each.")] = 1,
+    executor: Executor = "processes",
+    ray_address: RayAddress = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.", show_default=False)] = None,
     out: Annotated[Path, typer.Option(help="Folder for the trials and the results.")] = Path("neuraltrees-tuning"),
     data_root: DataRoot = None,
@@ -98,11 +101,12 @@ def tune_command(
     given |= dict(_named_values(text) for text in vary or [])
     overrides = {"dataset": dataset, "model": model, "conv": conv, "runs": runs, "seed": seed, "epochs": epochs}
     overrides |= {"device": device, "data_root": None if data_root is None else str(data_root)}
+    execution = chosen_execution(executor, workers, ray_address)
     _check_folder(out, resume)
     settings, grid = _settings(out, config, overrides, given, resume)
     with locked_folder(out):
         _check_folder(out, resume)  # another process may have been quicker
-        tuned, metric, figure = _tune(settings, grid, out, workers)
+        tuned, metric, figure = _tune(settings, grid, out, execution)
     if json:
         print(as_json(_plain(tuned, metric, out)))
     else:
@@ -125,7 +129,7 @@ def _check_folder(out: Path, resume: bool) -> None:
         )
 
 
-def _tune(settings: TrainConfig, grid: Grid, out: Path, workers: int) -> tuple[Tuned, Metric, str]:
+def _tune(settings: TrainConfig, grid: Grid, out: Path, execution: Execution) -> tuple[Tuned, Metric, str]:
     """The trials, the metric they are compared by, and where they are drawn."""
     with working("loading"):
         from neuraltrees.training.problem import load_problem
@@ -145,7 +149,9 @@ def _tune(settings: TrainConfig, grid: Grid, out: Path, workers: int) -> tuple[T
             settings.training,
             grid,
             folder=out,
-            workers=workers,
+            workers=execution.workers,
+            executor=execution.executor,
+            ray_address=execution.ray_address,
             device=settings.device,
             on_trial=on_trial,
         )

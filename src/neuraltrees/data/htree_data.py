@@ -172,6 +172,7 @@ def tree_attributes(htree: HTree) -> dict[str, Tensor]:
     >>> attributes["tree_bag_size"].tolist(), attributes["tree_bag_members"].tolist()
     ([2, 1, 1], [0, 1, 0, 1])
     """
+    htree = htree.long()
     leaf = (htree.kappa >= 0).nonzero().flatten()
     return {
         "tree_level": htree.level,

@@ -72,7 +72,7 @@ def check_fit(htree: HTree, graph: Graph) -> None:
     ...
     neuraltrees.errors.InputError: Expected an H-tree of this graph; got one of a graph with an edge between 0 and 3...
     """
-    htree = HTree(**{field.name: getattr(htree, field.name).cpu() for field in fields(htree)})
+    htree = HTree(**{field.name: getattr(htree, field.name).cpu() for field in fields(htree)}).long()
     if htree.num_graph_nodes != graph.num_nodes:
         raise InputError(
             f"Expected an H-tree of this graph of {graph.num_nodes} nodes; got one of a graph of "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -10,17 +11,18 @@ from typing import Any, TypeAlias, TypeVar
 import torch
 
 from neuraltrees.experiments.statistics import mean_std
+from neuraltrees.pools.execution import Execution
 from neuraltrees.training.config import TrainConfig, preset
 from neuraltrees.training.problem import load_problem
 from neuraltrees.tuning.grid import Grid, Point, Stages
-from neuraltrees.tuning.record import train_record
+from neuraltrees.tuning.record import TrialJob, train_record
 from neuraltrees.tuning.search import search
 from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, open_store
 from neuraltrees.tuning.trials import Trial, Tuned, select
-from neuraltrees.tuning.workers import Job, Workers
 
 Log: TypeAlias = Callable[[str], None]
 Key = TypeVar("Key")
+ONE_BY_ONE = Execution()
 
 # Results older than the option `sampler` had the paper's.
 DEFAULTS = {each.name: each.default for each in fields(TrainConfig)} | {"sampler": "paper"}
@@ -44,39 +46,65 @@ class Cell:
         defaults = preset(values["dataset"], values["model"], values["conv"])
         return cls(name, TrainConfig(**(defaults | values)))
 
+    def __str__(self) -> str:
+        return in_words(self.name)
 
-def run_cells(experiment: str, cells: Sequence[Cell], path: Path, device: str, log: Log) -> Results:
+
+@dataclass(frozen=True)
+class CellJob:
+    """Trains cells: the answer is the record of a training, and its metric in words."""
+
+    device: str
+    word: str = "training"
+
+    def answer(self, cell: Cell) -> tuple[Record, str]:
+        problem = load_problem(cell.config)
+        values = train_record(problem.task, cell.config.network, cell.config.training, problem.runs, self.device)
+        test = torch.tensor([run["test"] for run in values["runs"]])
+        spread = float(test.std()) if len(test) > 1 else 0.0
+        return values, problem.task.objective.metric.show_spread(float(test.mean()), spread)
+
+
+def run_cells(
+    experiment: str,
+    cells: Sequence[Cell],
+    path: Path,
+    device: str,
+    log: Log,
+    execution: Execution = ONE_BY_ONE,
+) -> Results:
     """Trains the cells that are missing in the JSON file, and returns all results in it.
 
     The file is written after every cell. A stored cell of the same name with other settings raises `InputError`.
     """
     with open_store(path, experiment, defaults=DEFAULTS) as store:
-        for number, cell in enumerate(cells, start=1):
-            config, settings = cell.config, settings_of(cell.config)
-            if store.get(cell.name, settings) is None:
-                problem = load_problem(config)
-                values = train_record(problem.task, config.network, config.training, problem.runs, device)
-                record = store.add(cell.name, values, settings)
-                test = torch.tensor([run["test"] for run in record["runs"]])
-                spread = float(test.std()) if len(test) > 1 else 0.0
-                shown = problem.task.objective.metric.show_spread(float(test.mean()), spread)
-                log(f"{number}/{len(cells)} {in_words(cell.name)}: {shown} in {record['seconds']:.0f} s")
+        settings = {str(cell): settings_of(cell.config) for cell in cells}
+        missing = [cell for cell in cells if store.get(cell.name, settings[str(cell)]) is None]
+        numbers = {str(cell): number for number, cell in enumerate(cells, start=1)}
+        pool = execution.pool(lambda: CellJob(device), one_thread=False)
+        with pool, closing(pool.attempt(missing)) as outcomes:
+            for cell, (values, shown) in outcomes:
+                record = store.add(cell.name, values, settings[str(cell)])
+                log(f"{numbers[str(cell)]}/{len(cells)} {cell}: {shown} in {record['seconds']:.0f} s")
+        store.arrange([cell.name for cell in cells])
     return store.results
 
 
-def search_cells(cell: Cell, grid: Grid, stages: Stages, store: Store, device: str, workers: int, log: Log) -> Tuned:
+def search_cells(
+    cell: Cell, grid: Grid, stages: Stages, store: Store, device: str, execution: Execution, log: Log
+) -> Tuned:
     """Tunes the hyper-parameters of one cell, each trial stored as a cell; see `search`."""
 
-    def job() -> Job:
+    def job() -> TrialJob:
         problem = load_problem(cell.config)
-        return Job(problem.task, problem.runs, cell.config.network, cell.config.training, device)
+        return TrialJob(problem.task, problem.runs, cell.config.network, cell.config.training, device)
 
     def on_trial(trial: Trial) -> None:
         if not trial.resumed:
             val = mean_std(trial.val)
             log(f"{in_words(cell.name)}, {trial.point}: validation {val} % in {trial.seconds:.0f} s")
 
-    with Workers(job, workers) as pool:
+    with execution.pool(job) as pool:
         return search(
             grid,
             stages,

@@ -59,7 +59,7 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
                 name: Name = {"dataset": dataset, **variant}
                 if store.get(name) is None:
                     store.add(name, _sizes(data, variant) | machine("cpu"))
-    return run_cells("citation-bounds", wanted, path, scale.device, log)
+    return run_cells("citation-bounds", wanted, path, scale.device, log, scale.execution)
 
 
 def _sizes(data: Any, variant: Name) -> dict[str, Any]:

@@ -45,6 +45,6 @@ def tune(wanted: Sequence[tuple[str, str]], path: Path, scale: Scale, log: Log) 
         for (dataset, conv), model, where in product(wanted, ("gnn", "neural-tree"), REGIMES):
             names = {"dataset": dataset, "conv": conv, "model": model}
             cell = Cell.of({**names, "regime": where}, **names, train_per_class=REGIMES[where], **fixed)
-            tuned = search_cells(cell, GRIDS[conv], (), store, scale.device, scale.workers, log)
+            tuned = search_cells(cell, GRIDS[conv], (), store, scale.device, scale.execution, log)
             best[dataset, conv, model, where] = tuned.best.point
     return best

@@ -130,7 +130,7 @@ def _experiment(
         # The quick version uses the hyper-parameters of the GCN and GAT papers.
         tuning = path.with_name("citation-tuning.json")
         best = {} if scale.quick else tune(list(wanted), tuning, scale, log)
-        return run_cells(name, cells(scale, best), path, scale.device, log)
+        return run_cells(name, cells(scale, best), path, scale.device, log, scale.execution)
 
     return Experiment(name, what, measure, draw)
 

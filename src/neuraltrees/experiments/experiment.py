@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neuraltrees.experiments.cells import Cell, Log, run_cells
+from neuraltrees.experiments.cells import ONE_BY_ONE, Cell, Log, run_cells
 from neuraltrees.experiments.page import Block
 from neuraltrees.plots.style import house_style
+from neuraltrees.pools.execution import Execution
 from neuraltrees.tuning.store import Name, Results, in_words
 
 
@@ -23,7 +24,7 @@ class Scale:
         runs, epochs: override the experiment's own numbers.
         device: cpu or cuda.
         data_root: folder of the datasets.
-        workers: number of processes for tuning hyper-parameters.
+        execution: what runs the trainings, and how many at a time.
         only: run only what has this word, or these words, in its name.
         compile: compile networks by torch.compile, where an experiment can.
     """
@@ -33,7 +34,7 @@ class Scale:
     epochs: int | None = None
     device: str = "cpu"
     data_root: str | None = None
-    workers: int = 1
+    execution: Execution = ONE_BY_ONE
     only: str | None = None
     compile: bool = False
 
@@ -83,7 +84,7 @@ class Experiment:
         """An experiment that is a list of trainings."""
 
         def measure(scale: Scale, path: Path, log: Log) -> Results:
-            return run_cells(name, cells(scale), path, scale.device, log)
+            return run_cells(name, cells(scale), path, scale.device, log, scale.execution)
 
         return cls(name, what, measure, draw)
 

@@ -90,7 +90,7 @@ def cells(scale: Scale) -> list[Cell]:
 
 def measure(scale: Scale, path: Path, log: Log) -> Results:
     """Trains and compares what is missing in the JSON file."""
-    run_cells(NAME, cells(scale), path, scale.device, log)
+    run_cells(NAME, cells(scale), path, scale.device, log, scale.execution)
     with open_store(path, NAME, defaults=DEFAULTS) as store:
         for category, source in PAIRS.items():
             name = {"pairs": source, "category": category}
@@ -117,7 +117,7 @@ def _compared(category: str, scale: Scale, first: Any) -> dict[str, Any]:
     """The pairs of a category that every network tells apart, by their numbers."""
     pairs = pairs_of(category, scale.data_root)[: first or None]
     start = time.perf_counter()
-    verdicts = judged(pairs, scale.workers)
+    verdicts = judged(pairs, scale.execution.workers)
     columns = {name: [each[number] for each in verdicts] for number, name in enumerate(RIVALS)}
     flat = [each for column in columns.values() for each in column]
     planar = [number for number, pair in enumerate(pairs) if is_planar(pair.first) and is_planar(pair.second)]

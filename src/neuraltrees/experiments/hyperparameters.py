@@ -27,7 +27,7 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
     with open_store(path, "hyperparameters", {"grid": dict(grid)}, DEFAULTS) as store:
         for model in PAPER_MODELS:
             cell = Cell.of({"model": model}, model=model, **common)
-            search_cells(cell, grid, PAPER_STAGES, store, scale.device, scale.workers, log)
+            search_cells(cell, grid, PAPER_STAGES, store, scale.device, scale.execution, log)
     return store.results
 
 

@@ -28,7 +28,7 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
         for rounds in range(1, 7)
         for name, model in NETWORKS.items()
     ]
-    run_cells("iterations", cells, path, scale.device, log)
+    run_cells("iterations", cells, path, scale.device, log, scale.execution)
     scenes = StanfordSceneGraphs(scale.data_root)
     diameters = [build_htree(Graph.from_data(scene)).diameter() for scene in scenes]
     with open_store(path, "iterations") as store:

@@ -155,7 +155,7 @@ def measure(name: str, datasets: Sequence[str], scale: Scale, path: Path, log: L
     if not chosen:
         names = "; ".join(in_words(cell.name) for cell in everything)
         raise InputError(f"Expected --only with words of a name out of {names}; got {scale.only!r}.")
-    return run_cells(name, chosen, path, scale.device, log)
+    return run_cells(name, chosen, path, scale.device, log, scale.execution)
 
 
 def draw(name: str, results: Results, folder: Path) -> list[Block]:

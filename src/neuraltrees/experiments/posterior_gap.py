@@ -22,11 +22,10 @@ from neuraltrees.experiments.statistics import mean_std, percent
 from neuraltrees.training.runs import Epoch, Run
 from neuraltrees.training.spec import ModelName
 from neuraltrees.tuning.grid import Point
-from neuraltrees.tuning.record import train_record
+from neuraltrees.tuning.record import TrialJob, train_record
 from neuraltrees.tuning.search import search
 from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, open_store
 from neuraltrees.tuning.trials import Trial
-from neuraltrees.tuning.workers import Job, Workers
 
 TUNING_SEED = 100  # differs from the seeds of the reported runs
 LARGE_FROM = 100_000  # training scenes from which an experiment counts as large
@@ -63,16 +62,16 @@ def tuned(
         return protocol.grid.points()[0]
     scenes, _ = protocol.middle
 
-    def job() -> Job:
+    def job() -> TrialJob:
         pool = pool_of()
         runs = [Run(TUNING_SEED + i, split) for i, split in enumerate(pool.splits(scenes, protocol)[:2])]
-        return Job(pool.task, runs, protocol.network(model), protocol.training(scenes), scale.device)
+        return TrialJob(pool.task, runs, protocol.network(model), protocol.training(scenes), scale.device)
 
     def on_trial(trial: Trial) -> None:
         if not trial.resumed:
             log(f"tuning {model}, {trial.point}: validation {mean_std(trial.val)} % in {trial.seconds:.0f} s")
 
-    with Workers(job, scale.workers) as workers:
+    with scale.execution.pool(job) as workers:
         return search(protocol.grid, (), workers, store, name={"model": model}, on_trial=on_trial).best.point
 
 

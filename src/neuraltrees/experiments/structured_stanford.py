@@ -137,11 +137,11 @@ class Protocol:
 
 
 def measure(scale: Scale, path: Path, log: Log) -> Results:
-    """Runs what is missing in the JSON file, in `scale.workers` processes, and returns all results in it."""
+    """Runs what is missing in the JSON file, in `scale.execution.workers` processes, and returns all results in it."""
     protocol = Protocol().quick() if scale.quick else Protocol()
     epochs = protocol.epochs if scale.epochs is None else (scale.epochs,)
     protocol = replace(protocol, splits=scale.runs or protocol.splits, epochs=epochs)
-    with open_store(path, NAME, asdict(protocol)) as store, _processes(scale.workers) as pool:
+    with open_store(path, NAME, asdict(protocol)) as store, _processes(scale.execution.workers) as pool:
 
         def run(names: Iterable[Name]) -> None:
             work: dict[Future[Record], Name] = {}

@@ -5,11 +5,41 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import overload
 
 import numpy as np
 
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
+
+
+class Numbers(Sequence[str]):
+    """The names first, first + 1, … of nodes that have no others; none is kept in memory.
+
+    >>> list(Numbers(3, first=1)), Numbers(10**9)[-1]
+    (['1', '2', '3'], '999999999')
+    """
+
+    def __init__(self, count: int, first: int = 0) -> None:
+        self.numbers = range(first, first + count)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        return tuple(map(str, self.numbers[place])) if isinstance(place, slice) else str(self.numbers[place])
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Numbers):
+            return self.numbers == other.numbers
+        return tuple(self) == other if isinstance(other, tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,7 +57,7 @@ class NamedGraph:
     """
 
     graph: Graph
-    names: tuple[str, ...]
+    names: Sequence[str]
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
 

@@ -26,7 +26,7 @@ class NodeTable:
     """
 
     source: str
-    names: tuple[str, ...]
+    names: Sequence[str]
     columns: Mapping[str, Sequence[str]]
     lines: tuple[int, ...]
 

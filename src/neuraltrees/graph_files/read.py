@@ -5,12 +5,13 @@ from __future__ import annotations
 from neuraltrees.errors import InputError, ParseError
 from neuraltrees.files import PathLike, as_path, read_whole
 from neuraltrees.graph import Graph
+from neuraltrees.graph_files.edge_array import read_edge_array
 from neuraltrees.graph_files.edge_list import read_edge_list
 from neuraltrees.graph_files.graphml import read_graphml
-from neuraltrees.graph_files.named_graph import NamedGraph
+from neuraltrees.graph_files.named_graph import NamedGraph, Numbers
 
 LISTS = (".csv", ".tsv", ".txt", ".edges", ".edgelist", ".el")
-ENDINGS = (".gr", ".graphml", *LISTS)
+ENDINGS = (".gr", ".graphml", ".npy", *LISTS)
 PACKED = (".gz", ".xz")
 
 
@@ -35,6 +36,8 @@ def read_graph(path: PathLike) -> NamedGraph:
     - `.gr`: PACE; nodes are named 1, 2, 3, …
     - `.csv`, `.tsv`: an edge per line, its ends in the first two columns or below a header such as `source,target`.
     - `.txt`, `.edges`, `.edgelist`, `.el`: an edge per line, its ends separated by blanks, tabs or commas.
+    - `.npy`: a NumPy array of integers of shape (2, m) or (m, 2), the ends of m edges; nodes are named 0, 1, 2, … The
+      file is mapped into memory and may be larger than it.
     - `.graphml`: nodes named by their `label` or `name`, if all have one of their own, else by their id.
 
     Directions, self-loops and repeated edges are dropped. Lines that start with `#`, `%` or `//` are comments.
@@ -49,7 +52,10 @@ def read_graph(path: PathLike) -> NamedGraph:
         )
     if ending == ".gr":
         graph = Graph.read_gr(path)
-        return NamedGraph(graph, tuple(str(v + 1) for v in range(graph.num_nodes)))
+        return NamedGraph(graph, Numbers(graph.num_nodes, first=1))
+    if ending == ".npy":
+        graph = read_edge_array(path)
+        return NamedGraph(graph, Numbers(graph.num_nodes))
     content = read_whole(path)
     try:
         return read_graphml(content) if ending == ".graphml" else read_edge_list(content, ending)

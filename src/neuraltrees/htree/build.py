@@ -17,6 +17,7 @@ from neuraltrees.htree.htree import HTree
 
 MOST_NODES = 2**40  # beyond any memory; keeps the core's counts far from overflow
 LARGE_TREE = 20_000_000  # nodes, above which the memory is announced
+BITS = {torch.int64: 64, torch.int32: 32, None: 0}
 
 Terminal: TypeAlias = Literal["clique", "bag"]
 
@@ -32,6 +33,7 @@ def build_htree(
     time_limit: float | None = None,
     max_nodes: int = 50_000_000,
     threads: int | None = None,
+    dtype: torch.dtype | None = torch.int64,
 ) -> HTree:
     """The H-tree: a tree decomposition whose bags are decomposed recursively, down to single nodes.
 
@@ -55,6 +57,8 @@ def build_htree(
         max_nodes: a larger tree raises `TreeTooLargeError` before memory is allocated for it, and soon if it would be
             far larger. A `NeuralTreesWarning` announces a tree of more than 20 million nodes.
         threads: number of threads, over components and bags; all processors by default. The tree does not depend on it.
+        dtype: of its tensors, `torch.int64` or `torch.int32`, which takes half the memory and raises `InputError` for a
+            tree whose numbers do not fit; None for 32 bits where they suffice, and else 64.
 
     >>> square_with_tail = Graph([[0, 0, 1, 2, 2, 3], [1, 2, 3, 3, 4, 4]])
     >>> build_htree(square_with_tail)
@@ -66,6 +70,8 @@ def build_htree(
     graph = Graph.of(graph)
     check_method(method)
     check_terminal(terminal)
+    if dtype not in BITS:
+        raise InputError(f"Expected dtype as torch.int64, torch.int32 or None; got {dtype}.")
     check_time_limit(time_limit)
     if decomposition is not None and not isinstance(decomposition, TreeDecomposition):
         raise InputError(
@@ -92,6 +98,7 @@ def build_htree(
         count_threads(threads),
         terminal == "bag",
         trusted,
+        BITS[dtype],
         _announce,
     )
     return HTree(*(torch.from_numpy(array) for array in arrays if array is not None))
@@ -103,10 +110,10 @@ def check_terminal(terminal: str) -> None:
         raise InputError(f"Expected terminal out of {', '.join(get_args(Terminal))}; got {terminal!r}.")
 
 
-def _announce(nodes: int) -> None:
+def _announce(nodes: int, bits: int) -> None:
     if nodes > LARGE_TREE:
         warnings.warn(
-            f"The H-tree has {nodes:,} nodes and takes about {nodes * BYTES_PER_TREE_NODE / 2**30:.1f} GiB.",
+            f"The H-tree has {nodes:,} nodes and takes about {nodes * BYTES_PER_TREE_NODE * bits / 2**36:.1f} GiB.",
             NeuralTreesWarning,
             stacklevel=3,
         )

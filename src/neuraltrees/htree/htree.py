@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class HTree:
     """The H-tree of a graph, or the forest of the H-trees of its components, as int64 tensors over its N nodes.
 
+    A tree that is made with another `dtype` (see `build_htree`) has int32 tensors; `long()` converts it.
+
     Nodes are ordered by component; in each the root bags come first, then the subtrees below them in preorder, so that
     a parent always precedes its children. Edges are ordered by type.
 
@@ -50,7 +52,20 @@ class HTree:
 
     def __post_init__(self) -> None:
         if self.kind is None:
-            object.__setattr__(self, "kind", torch.zeros_like(self.parent))
+            # One zero that stands for all: most trees have no kinds.
+            object.__setattr__(self, "kind", self.parent.new_zeros(()).expand(self.parent.shape))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """That of all tensors: `torch.int64`, or `torch.int32`."""
+        narrow = all(getattr(self, field.name).dtype == torch.int32 for field in fields(self))
+        return torch.int32 if narrow else torch.int64
+
+    def long(self) -> HTree:
+        """The same tree as int64 tensors, which is itself if it has them already."""
+        if self.dtype == torch.int64:
+            return self
+        return HTree(*(getattr(self, field.name).long() for field in fields(self)))
 
     @property
     def num_nodes(self) -> int:
@@ -117,9 +132,10 @@ class HTree:
         arrays: list[Tensor] = [getattr(self, field.name) for field in fields(self)]
         for field, array in zip(fields(self), arrays, strict=True):
             dimensions = 2 if field.name == "edge_index" else 1
-            if array.dtype != torch.int64 or array.dim() != dimensions or (dimensions == 2 and len(array) != 2):
+            if array.dtype != self.dtype or array.dim() != dimensions or (dimensions == 2 and len(array) != 2):
+                shape = "of shape (2, E)" if dimensions == 2 else "of one dimension"
                 raise InvalidHTreeError(
-                    f"Expected {field.name} as int64 {'of shape (2, E)' if dimensions == 2 else 'of one dimension'}; "
+                    f"Expected {field.name} as {str(self.dtype)[6:]} {shape}; "
                     f"got {array.dtype} of shape {tuple(array.shape)}."
                 )
         why = native.htree_violation(graph.indptr, graph.indices, *(a.contiguous().reshape(-1).numpy() for a in arrays))

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from itertools import chain
+from typing import Any
 
 import safetensors
 import safetensors.torch
 import torch
+from torch import Tensor
 
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike, read_whole, write_whole
 from neuraltrees.htree.htree import HTree
 
 _FORMAT = "neuraltrees.htree.1"
+MOST_HEADER = 100_000_000  # bytes, a limit of the format
 
 
 def save_htree(tree: HTree, path: PathLike, names: Sequence[str] | None = None) -> None:
-    """Writes an H-tree as a safetensors file.
+    """Writes an H-tree as a safetensors file, array after array: no copy of the tree is made.
 
     Args:
         tree: the tree.
@@ -27,11 +31,33 @@ def save_htree(tree: HTree, path: PathLike, names: Sequence[str] | None = None) 
     """
     if not isinstance(tree, HTree):
         raise InputError(f"Expected an HTree; got {type(tree).__name__}. Make one: build_htree(graph).")
-    tensors = {field.name: getattr(tree, field.name).contiguous() for field in fields(tree)}
+    tensors = {field.name: getattr(tree, field.name) for field in fields(tree)}
     if not tree.kind.any():
         del tensors["kind"]  # as in files from before there were kinds
     about = {} if names is None else {"names": json.dumps(list(names))}
-    write_whole(path, safetensors.torch.save(tensors, metadata={"format": _FORMAT, **about}))
+    write_whole(path, chain([_header(tensors, {"format": _FORMAT, **about})], map(_bytes, tensors.values())))
+
+
+def _header(tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> bytes:
+    """The beginning of a safetensors file: its length in eight bytes, then JSON that says where every tensor lies."""
+    places: dict[str, Any] = {"__metadata__": dict(about)}
+    end = 0
+    for name, tensor in tensors.items():
+        begin, end = end, end + tensor.numel() * tensor.element_size()
+        kind = {torch.int64: "I64", torch.int32: "I32"}[tensor.dtype]
+        places[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [begin, end]}
+    text = json.dumps(places, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > MOST_HEADER:
+        raise InputError(
+            f"Expected names of at most {MOST_HEADER // 10**6} MB together, the most that a safetensors file has room "
+            f"for; got {len(text) / 10**6:.0f} MB. Leave the names out."
+        )
+    return len(text).to_bytes(8, "little") + text
+
+
+def _bytes(tensor: Tensor) -> memoryview:
+    return tensor.detach().cpu().contiguous().flatten().numpy().data.cast("B") if tensor.numel() else memoryview(b"")
 
 
 def load_htree(path: PathLike) -> HTree:
@@ -70,8 +96,8 @@ def _check_shapes(tree: HTree, path: PathLike) -> None:
     }
     for name, shape in expected.items():
         tensor = getattr(tree, name)
-        if tuple(tensor.shape) != shape or tensor.dtype != torch.int64:
+        if tuple(tensor.shape) != shape or tensor.dtype != tree.dtype:
             raise InputError(
-                f"Expected {name} in {path} as int64 of shape {shape}; "
+                f"Expected {name} in {path} as {str(tree.dtype)[6:]} of shape {shape}; "
                 f"got {tensor.dtype} of shape {tuple(tensor.shape)}."
             )

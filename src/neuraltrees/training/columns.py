@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -20,30 +23,70 @@ INDEX = "index.json"
 
 
 def write_columns(folder: PathLike, ragged: Ragged, subject: str) -> None:
-    """Writes columns to a folder: whole, or with an index that says what they are not at all.
+    """Writes columns to a folder; see `columns_writer`."""
+    with columns_writer(folder, subject) as write:
+        write(ragged)
+
+
+@contextmanager
+def columns_writer(folder: PathLike, subject: str) -> Iterator[Callable[[Ragged], None]]:
+    """A function that appends the columns of some graphs to a folder, which is whole when the context ends well.
+
+    The index that says what the columns are is written last: without it they are not there.
 
     Args:
         folder: made where it is missing; what an interrupted writing left there is replaced.
-        ragged: the columns.
         subject: what they are of, such as the fingerprint of a task.
     """
     folder = as_path(folder)
     make_folder(folder)
-    with locked(folder):
+    with locked(folder), ExitStack() as files:
         (folder / INDEX).unlink(missing_ok=True)
-        tensors = {f"ptr.{space}": each for space, each in ragged.ptr.items()}
-        tensors |= {f"column.{name}": each.values for name, each in ragged.columns.items()}
-        _check_room(folder, sum(each.numel() * each.element_size() for each in tensors.values()))
-        files = {name: _write(folder, name, each) for name, each in tensors.items()}
-        places = {name: {"space": each.space, "into": each.into} for name, each in ragged.columns.items()}
-        content = {
+        writer = _Writer(folder, files)
+        yield writer.add
+        files.close()  # all of it is on disk before the index says so
+        write_whole(folder / INDEX, json.dumps(writer.index(subject), indent=1).encode())
+
+
+class _Writer:
+    """Columns piece by piece, a file each."""
+
+    def __init__(self, folder: Path, files: ExitStack) -> None:
+        self.folder, self.stack = folder, files
+        self.files: dict[str, BinaryIO] = {}
+        self.about: dict[str, dict[str, Any]] = {}
+        self.ends: dict[str, int] = {}
+        self.limits: dict[str, int] = {}
+        self.places: dict[str, dict[str, str | None]] = {}
+
+    def add(self, ragged: Ragged) -> None:
+        tensors = {f"column.{name}": each.values for name, each in ragged.columns.items()}
+        for space, each in ragged.ptr.items():
+            before = self.ends.get(space)
+            tensors[f"ptr.{space}"] = each if before is None else each[1:] + before
+            self.ends[space] = (before or 0) + int(each[-1])
+        _check_room(self.folder, sum(each.numel() * each.element_size() for each in tensors.values()))
+        for name, each in tensors.items():
+            self._append(name, each.detach().cpu().contiguous().numpy())
+        for name, limit in ragged.limits.items():
+            self.limits[name] = max(limit, self.limits.get(name, limit))
+        self.places = {name: {"space": each.space, "into": each.into} for name, each in ragged.columns.items()}
+
+    def _append(self, name: str, array: npt.NDArray[Any]) -> None:
+        if name not in self.files:
+            self.files[name] = self.stack.enter_context((self.folder / f"{name}.column").open("wb"))
+            self.about[name] = {"dtype": array.dtype.str, "shape": [0, *array.shape[1:]]}
+        array.tofile(self.files[name])
+        self.about[name]["shape"][0] += len(array)
+
+    def index(self, subject: str) -> dict[str, Any]:
+        return {
             "format": FORMAT,
             "subject": subject,
-            "limits": dict(ragged.limits),
-            "columns": places,
-            "files": files,
+            "limits": self.limits,
+            "columns": self.places,
+            "files": self.about,
         }
-        write_whole(folder / INDEX, json.dumps(content, indent=1).encode())
 
 
 def open_columns(folder: PathLike, subject: str) -> Ragged | None:
@@ -76,13 +119,6 @@ def open_columns(folder: PathLike, subject: str) -> Ragged | None:
         raise InputError(
             f"Expected {index} to describe columns of graphs; got a broken file ({error}). Delete {folder}."
         ) from None
-
-
-def _write(folder: Path, name: str, values: Tensor) -> dict[str, Any]:
-    array = values.detach().cpu().contiguous().numpy()
-    with (folder / f"{name}.column").open("wb") as file:
-        array.tofile(file)
-    return {"dtype": array.dtype.str, "shape": list(array.shape)}
 
 
 def _open(folder: Path, name: str, dtype: str, shape: list[int]) -> Tensor:

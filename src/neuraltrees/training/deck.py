@@ -32,12 +32,7 @@ class Deck:
     """
 
     def __init__(self, task: Task, network: Network, folder: PathLike | None = None, on_device: bool = True) -> None:
-        if not network.schedule.cuttable or network.reads_labels:
-            raise InputError(
-                "Expected a network whose batches can be drawn anew, to shuffle; got "
-                f"{type(network.schedule).__name__} with {type(network.head).__name__}. Use schedule='bags', or "
-                "shuffle=False with several divisions."
-            )
+        check_cuttable(network)
         like = next(network.parameters())
         self.network, self.device = network, like.device
         self.by_node, self.num_items = task.objective.level == "node", task.num_items
@@ -46,7 +41,7 @@ class Deck:
         sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
         self.graph_of_item = torch.arange(len(sizes)).repeat_interleave(sizes) if self.by_node else None
         self.blank = len(sizes)
-        ragged = _columns(task, network, like.dtype) if folder is None else _kept(folder, task, network, like.dtype)
+        ragged = make_columns(task, network, like.dtype) if folder is None else _kept(folder, task, network, like.dtype)
         # A last graph without rows fills up batches.
         ends = {space: torch.cat([each, each[-1:]]) for space, each in ragged.ptr.items()}
         self.ragged = replace(ragged, ptr=ends)
@@ -86,6 +81,16 @@ class Deck:
         return GraphBatch(items, cut["x"], cut.columns.get("edge_attr"), self.y[items], self.network.cut_plan(cut))
 
 
+def check_cuttable(network: Network) -> None:
+    """Raises `InputError` unless the network's plans can be cut out of columns."""
+    if not network.schedule.cuttable or network.reads_labels:
+        raise InputError(
+            "Expected a network whose batches can be drawn anew, to shuffle; got "
+            f"{type(network.schedule).__name__} with {type(network.head).__name__}. Use schedule='bags', or "
+            "shuffle=False with several divisions."
+        )
+
+
 def planned_batches(
     task: Task,
     network: Network,
@@ -101,18 +106,24 @@ def planned_batches(
     return [deck.batch(torch.tensor(list(graphs))) for graphs in divided]
 
 
-def _columns(task: Task, network: Network, dtype: torch.dtype) -> Ragged:
+def make_columns(task: Task, network: Network, dtype: torch.dtype) -> Ragged:
+    """The columns of all graphs of a task, with trees if the network needs them."""
     trees = TreeSettings.of(task) if network.needs_tree else None
     ragged = network.schedule.columns(graph_union(task.graphs, trees))
     return ragged.with_columns(_features(task.graphs, task.types, network, dtype))
 
 
+def column_subject(task: Task, network: Network, dtype: torch.dtype) -> str:
+    """What columns are of: the same for all networks that can read them."""
+    return f"{task.fingerprint()} {network.schedule.column_kind}, edges {network.reads_edges}, {dtype}"
+
+
 def _kept(folder: PathLike, task: Task, network: Network, dtype: torch.dtype) -> Ragged:
     """The columns that a folder holds, made and written if there are none."""
-    subject = f"{task.fingerprint()} {network.schedule.column_kind}, edges {network.reads_edges}, {dtype}"
+    subject = column_subject(task, network, dtype)
     found = open_columns(folder, subject)
     if found is None:
-        write_columns(folder, _columns(task, network, dtype), subject)
+        write_columns(folder, make_columns(task, network, dtype), subject)
         found = open_columns(folder, subject)
     assert found is not None
     return found

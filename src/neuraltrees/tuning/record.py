@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from neuraltrees.training.fitting import trained
 from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.trainer import OnEpoch
+from neuraltrees.tuning.grid import Point
 from neuraltrees.tuning.store import Record
 from neuraltrees.version import __version__
 
@@ -38,6 +40,21 @@ def train_record(
         "epochs_run": len(fitted.loss_curve),
         **machine(device, fitted.threads),
     }
+
+
+@dataclass(frozen=True)
+class TrialJob:
+    """What all trials of a search have in common: the answer to a point of its grid is the record of a training."""
+
+    task: Task
+    runs: Sequence[Run]
+    network: NetworkSpec
+    training: TrainingSpec
+    device: str = "cpu"
+    word: str = "trial"
+
+    def answer(self, point: Point) -> Record:
+        return train_record(self.task, *point.applied(self.network, self.training), self.runs, self.device)
 
 
 def machine(device: torch.device | str, threads: int | None = None) -> dict[str, Any]:

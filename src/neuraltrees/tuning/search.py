@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from typing import Any, TypeAlias
 
+from neuraltrees.pools.pool import Pool
 from neuraltrees.tuning.grid import Grid, Point, Stages
-from neuraltrees.tuning.store import Name, Results, Settings, Store
+from neuraltrees.tuning.store import Name, Record, Results, Settings, Store
 from neuraltrees.tuning.trials import Trial, Tuned, select
-from neuraltrees.tuning.workers import Workers
 
 OnTrial: TypeAlias = Callable[[Trial], None]
 
@@ -17,7 +17,7 @@ OnTrial: TypeAlias = Callable[[Trial], None]
 def search(
     grid: Grid,
     stages: Stages,
-    pool: Workers,
+    pool: Pool[Point, Record],
     store: Store,
     *,
     name: Name | None = None,

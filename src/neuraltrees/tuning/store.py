@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,12 +104,25 @@ class Store:
         record = _plain(record)
         place = self._places.setdefault(_key(name), len(self.results.records))
         self.results.records[place : place + 1] = [record]
+        self._write()
+        return record
+
+    def arrange(self, names: Sequence[Name]) -> None:
+        """Puts the records of these names in their order, before all others; which was done first does not show."""
+        wanted = {_key(name): place for place, name in enumerate(names)}
+        last = len(wanted)
+        records = sorted(self.results.records, key=lambda each: wanted.get(_key(each["name"]), last))
+        if [id(each) for each in records] != [id(each) for each in self.results.records]:
+            self.results.records[:] = records
+            self._places = {_key(each["name"]): place for place, each in enumerate(records)}
+            self._write()
+
+    def _write(self) -> None:
         found = self.results
         content: dict[str, Any] = {"experiment": found.experiment, "subject": found.subject}
         content |= {"note": found.note} if found.note else {}
         content |= {"records": found.records}
         write_whole(self.path, (json.dumps(content, indent=1) + "\n").encode())
-        return record
 
 
 @contextmanager

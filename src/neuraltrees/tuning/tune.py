@@ -10,19 +10,19 @@ from typing import Any
 
 import torch
 
-from neuraltrees.checks import check_at_least
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.files import PathLike
+from neuraltrees.pools.execution import Execution, ExecutorName
 from neuraltrees.training.arguments import check_arguments
 from neuraltrees.training.device import check_device
 from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.tuning.grid import PAPER_GRID, PAPER_STAGES, Grid, Stages
+from neuraltrees.tuning.record import TrialJob
 from neuraltrees.tuning.search import OnTrial, search
 from neuraltrees.tuning.store import Results, open_store
 from neuraltrees.tuning.trials import Tuned
-from neuraltrees.tuning.workers import Job, Workers
 
 FILE = "tuning.json"
 
@@ -37,6 +37,8 @@ def tune(
     folder: PathLike,
     stages: Stages = PAPER_STAGES,
     workers: int = 1,
+    executor: ExecutorName = "processes",
+    ray_address: str | None = None,
     device: torch.device | str = "cpu",
     on_trial: OnTrial | None = None,
 ) -> Tuned:
@@ -56,12 +58,16 @@ def tune(
         grid: the values to try.
         folder: where the trials are saved, in `tuning.json`; a folder with other trials is refused.
         stages: the hyper-parameters that each stage varies; those that none names join the first.
-        workers: processes to train in. With several, a script calls this under `if __name__ == "__main__":`.
+        workers: how many trials at a time. With several processes, a script calls this under
+            `if __name__ == "__main__":`.
+        executor: what runs them: `processes` of this machine, or `ray`; the results are the same.
+        ray_address: of a Ray cluster; by default Ray is started on this machine and ends with the search.
         device: where to train; all workers share it.
         on_trial: called with every trial, those that the folder already has included.
     """
     check_arguments(task, network, training, runs)
-    check_at_least("workers", workers, 1)
+    execution = Execution(executor, workers, ray_address)
+    execution.check()
     if not isinstance(grid, Grid):
         raise InputError(f"Expected grid as Grid(hidden=(32, 64), ...); got {type(grid).__name__}.")
     if on_trial is not None and not callable(on_trial):
@@ -70,11 +76,11 @@ def tune(
         task.check_split(run.split)
     kind, higher_is_better = check_device(device).type, task.objective.metric.higher_is_better
 
-    def job() -> Job:
+    def job() -> TrialJob:
         grown = task.with_trees() if network.needs_tree else task
-        return Job(grown, list(runs), network, training, str(device))
+        return TrialJob(grown, list(runs), network, training, str(device))
 
-    pool = Workers(job, workers)
+    pool = execution.pool(job)
     fixed = {part: _untuned(spec, grid) for part, spec in (("network", network), ("training", training))}
     subject = {
         "task": task.fingerprint(),

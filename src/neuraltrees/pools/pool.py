@@ -1,0 +1,93 @@
+"""Where many tasks are run: the interface of `Workers` and `RayWorkers`, and what they share."""
+
+from __future__ import annotations
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import torch
+
+from neuraltrees.errors import InputError, NeuralTreesError
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+GivenItem = TypeVar("GivenItem", contravariant=True)
+GivenAnswer = TypeVar("GivenAnswer", covariant=True)
+
+RESUMABLE = "Finished trials are saved; rerun the same command to continue."
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a task could not be finished."""
+
+    reason: str
+    of_input: bool
+
+
+class Job(Protocol[GivenItem, GivenAnswer]):
+    """What all tasks have in common; workers get a copy of it.
+
+    Args:
+        word: what a task is called in errors, such as trial.
+    """
+
+    @property
+    def word(self) -> str: ...
+
+    def answer(self, item: GivenItem) -> GivenAnswer:
+        """Does one task; what it raises ends all."""
+        ...
+
+
+class Pool(ABC, Generic[Item, Answer]):
+    """A context in which tasks are run; leaving it ends all workers."""
+
+    def __enter__(self) -> Pool[Item, Answer]:
+        return self
+
+    @abstractmethod
+    def __exit__(self, *_: object) -> None:
+        """Ends all workers, in the middle of whatever they do."""
+
+    @abstractmethod
+    def attempt(self, items: Sequence[Item]) -> Generator[tuple[Item, Answer], None, None]:
+        """Each item with its answer, as they are done; the first failure raises. `str(item)` names it in errors."""
+
+
+def attempt(job: Job[Item, Answer], item: Item) -> Answer | Failure:
+    """The answer, or why there is none."""
+    try:
+        return job.answer(item)
+    except Exception as error:
+        if isinstance(error, NeuralTreesError):
+            return Failure(str(error), isinstance(error, InputError))
+        return Failure(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}.", False)
+
+
+def checked(answer: Answer | Failure, item: object, word: str) -> Answer:
+    """The answer; raises if there is none."""
+    if not isinstance(answer, Failure):
+        return answer
+    kind = InputError if answer.of_input else NeuralTreesError
+    raise kind(f"The {word} {item} failed: {answer.reason} {RESUMABLE}")
+
+
+def as_bytes(job: Job[Any, Any]) -> bytes:
+    """A job on its way to a worker.
+
+    Given to a process as it is, every tensor would become an open file of its own, and a system allows about 1,000.
+    Graphs cut out of one tensor share it here, where pickle would repeat it.
+    """
+    content = io.BytesIO()
+    torch.save(job, content)
+    return content.getvalue()
+
+
+def from_bytes(content: bytes) -> Job[Any, Any]:
+    """The job of `as_bytes`; only for what the process that started this one has sent."""
+    job: Job[Any, Any] = torch.load(io.BytesIO(content), weights_only=False)
+    return job

@@ -1,0 +1,155 @@
+"""Tasks on Ray: on this machine, or on a cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from neuraltrees.errors import InputError, NeuralTreesError
+from neuraltrees.extras import require
+from neuraltrees.pools.pool import RESUMABLE, Answer, Failure, Item, Job, Pool, as_bytes, attempt, checked, from_bytes
+
+RETRIES = 3  # of a task whose worker was killed
+
+
+def ray_module() -> ModuleType:
+    """Ray; `MissingExtraError` says how to install it."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of its own dependencies, at their import
+        return require("ray", extra="ray", what="the executor ray")
+
+
+class RayWorkers(Pool[Item, Answer]):
+    """Workers of Ray, each with one thread, so that results are those of `Workers`.
+
+    A task whose worker is killed is run again by another, a few times. Nothing but answers comes back: what is kept of
+    them is up to the process that asks. A Ray that was started here ends with the pool, or with this process.
+
+    Args:
+        make_job: makes what all tasks have in common, when the first of them is run.
+        count: how many tasks at a time on this machine; on a cluster its size decides.
+        address: of a cluster; None starts Ray on this machine.
+    """
+
+    def __init__(self, make_job: Callable[[], Job[Item, Answer]], count: int = 1, address: str | None = None) -> None:
+        self.make_job, self.count, self.address = make_job, count, address
+        self.ray = ray_module()
+        self.started = False
+        self.pending: dict[Any, Item] = {}
+        self.token = secrets.token_hex(8)
+
+    @cached_property
+    def job(self) -> Job[Item, Answer]:
+        return self.make_job()
+
+    @cached_property
+    def sent(self) -> Any:
+        """The job, as Ray keeps it for all workers of a machine."""
+        content = np.frombuffer(as_bytes(self.job), np.uint8)  # workers read an array without a copy
+        self._start(len(content))
+        return self.ray.put(content)
+
+    def __exit__(self, *_: object) -> None:
+        if not self.started:
+            return
+        for each in self.pending:
+            self.ray.cancel(each, force=True)
+        self.pending.clear()
+        self.ray.shutdown()
+        self.started = False
+
+    def attempt(self, items: Sequence[Item]) -> Generator[tuple[Item, Answer], None, None]:
+        if not items:
+            return
+        job = self.sent
+        device = getattr(self.job, "device", "cpu")
+        # On this machine all share a device, as processes do; without a share Ray would hide it.
+        share = 1 if self.address is not None else 1 / self.count
+        gpus = share if torch.device(device).type == "cuda" else 0
+        task = self.ray.remote(_done).options(num_cpus=1, num_gpus=gpus, max_retries=RETRIES, name=self.job.word)
+        # Here the number of tasks that are handed out decides how many are run at a time, on a cluster its room does.
+        waiting = list(reversed(items))
+        most = self.count if self.address is None else len(items)
+        while waiting or self.pending:
+            while waiting and len(self.pending) < most:
+                item = waiting.pop()
+                self.pending[task.remote(self.token, job, item)] = item
+            ready, _ = self.ray.wait(list(self.pending), num_returns=1)
+            for each in ready:
+                item = self.pending.pop(each)
+                yield item, checked(self._answer(each, item), item, self.job.word)
+
+    def _answer(self, task: Any, item: Item) -> Answer | Failure:
+        errors = self.ray.exceptions
+        try:
+            given: Answer | Failure = self.ray.get(task)
+            return given
+        except errors.OutOfMemoryError:
+            how, hint = "was ended by Ray, since memory ran out,", " Try fewer workers."
+        except (errors.WorkerCrashedError, errors.NodeDiedError):
+            how, hint = f"died {RETRIES + 1} times", " Perhaps memory ran out: try fewer workers."
+        except errors.RayError as error:
+            first = str(error).strip().splitlines()[0][:300]
+            how, hint = f"failed ({first})", ""
+        raise NeuralTreesError(f"A worker of Ray {how} at the {self.job.word} {item}.{hint} {RESUMABLE}") from None
+
+    def _start(self, size: int) -> None:
+        if self.ray.is_initialized():
+            raise InputError(
+                "Expected no Ray in use by this process; it is connected to one. Call ray.shutdown() first."
+            )
+        if self.address is not None:
+            _check_answers(self.address)
+        quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+        local = {"num_cpus": self.count, "include_dashboard": False, "object_store_memory": (1 << 27) + 2 * size}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                if self.address is None:
+                    self.ray.init(address="local", **local, **quiet)
+                else:
+                    self.ray.init(address=self.address, **quiet)
+            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+                where = "on this machine" if self.address is None else f"at {self.address}"
+                why = " ".join(str(error).split())[:300]
+                raise NeuralTreesError(
+                    f"Expected to reach Ray {where}; got: {why} Check the address, or start it: ray start --head."
+                ) from None
+        self.started = True
+
+
+def _check_answers(address: str) -> None:
+    """Raises `NeuralTreesError` at once if nothing listens at HOST:PORT, for which Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        return  # auto, or another word of Ray's
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise NeuralTreesError(
+            f"Expected to reach Ray at {address}; got: {error}. Check the address, or start it: ray start --head."
+        ) from None
+
+
+_jobs: dict[str, Job[Any, Any]] = {}  # of a worker: the one it had last
+
+
+def _done(token: str, content: npt.NDArray[np.uint8], item: Any) -> Any:
+    """A task, in a worker."""
+    torch.set_num_threads(1)
+    if token not in _jobs:
+        _jobs.clear()
+        _jobs[token] = from_bytes(content.tobytes())
+    return attempt(_jobs[token], item)
