@@ -85,4 +85,4 @@ def test_the_places_are_those_where_the_loaders_look(tmp_path: Path) -> None:
             nt.load_task(nt.datasets.DataSpec(dataset=name, data_root=str(tmp_path)))
         assert all(place in str(error.value) for place in places), (name, str(error.value))
     assert PLACES["stanford3dsg"] == (FILE.path,)
-    assert set(dataset_names()) - set(PLACES) <= {"synthetic", "buildings", "mine"}
+    assert set(dataset_names()) - set(PLACES) <= {"synthetic", "buildings", "mine", "scenes:FOLDER"}

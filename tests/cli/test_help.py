@@ -13,7 +13,7 @@ import sys
 from collections import defaultdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
 import typer.main
@@ -53,6 +53,8 @@ def test_an_example_that_does_not_parse_would_be_noticed() -> None:
 
 def plain_type(annotation: Any) -> str:
     """The name of a type, whether it may be None or not; paths and choices are texts."""
+    if get_origin(annotation) is Literal:
+        return "str"
     kinds = [kind for kind in get_args(annotation) if kind is not type(None)] or [annotation]
     texts = (str, Path, StrEnum)
     return ", ".join("str" if isinstance(kind, type) and issubclass(kind, texts) else str(kind) for kind in kinds)

@@ -45,7 +45,7 @@ def process(*arguments: object, **environment: str) -> Iterator[tuple[subprocess
     try:
         assert started.stdout is not None
         said = started.stdout.readline()
-        found = re.search(r"on (http://\S+:\d+)", said)
+        found = re.search(r"(http://[^\s\"]+:\d+)", said)
         assert found is not None, said + (started.stderr.read() if started.stderr else "")
         yield started, found[1]
     finally:
@@ -69,8 +69,15 @@ def test_it_answers_and_a_signal_ends_it_after_what_runs(model: Path, number: si
         assert [each.connection.getresponse().status for each in running] == [200] * 3
         out, errors = server.communicate(timeout=150)
         assert server.returncode == 0, errors
-        assert "Stopping: requests that run get their answers." in out
-        assert errors == ""
+        assert out == ""
+        assert errors.strip() == "Stopping: requests that run get their answers."
+
+
+def test_its_address_as_json(model: Path) -> None:
+    with process(model, "--port", 0, "--json", "--quiet") as (server, address):
+        assert Client(address).get("/health")[1]["answers"] == "graphs"
+        server.send_signal(signal.SIGTERM)
+        assert server.communicate(timeout=60) == ("", "")
 
 
 def test_a_token_from_a_file_and_from_the_environment(model: Path, tmp_path: Path) -> None:

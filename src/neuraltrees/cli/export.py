@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json as to_json
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from neuraltrees.cli.options import AsJson
 from neuraltrees.cli.terminal import say, working
 
 
 def export(
     bundle: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="The model.safetensors written by `neuraltrees train`.")
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="The model.safetensors written by `neuraltrees train`, or one that comes with the package: scenes or "
+            "solubility.",
+        ),
     ],
     out: Annotated[Path, typer.Option(help="File to write: .pt2 for torch and aoti, .onnx for onnx.")],
     format: Annotated[Literal["torch", "onnx", "aoti"], typer.Option(help="What to write; see above.")] = "torch",
@@ -22,6 +29,7 @@ def export(
             help="MODULE:NAME of your own code that the model may import; repeat for several.", show_default=False
         ),
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Write a trained network as a program that runs without this library, for graphs of any size.
 
@@ -37,9 +45,13 @@ def export(
     """
     with working("loading"):
         from neuraltrees.serving.export import export as write
+        from neuraltrees.serving.shipped import find_model
         from neuraltrees.training.bundle import Bundle
 
-        loaded = Bundle.load(bundle, allow or ())
+        loaded = Bundle.load(find_model(bundle), allow or ())
     with working("exporting"):
         program = write(loaded, out, format)
-    say(f"Written to {out}: {', '.join(program.inputs)} → answers")
+    if json:
+        print(to_json.dumps({"file": str(out), "format": format, "inputs": [*program.inputs]}))
+    else:
+        say(f"Written to {out}: {', '.join(program.inputs)} → answers")

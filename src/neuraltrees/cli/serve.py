@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as to_json
 import logging
 import os
 import sys
@@ -10,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from neuraltrees.cli.options import Device, Threads
-from neuraltrees.cli.terminal import say, working
+from neuraltrees.cli.options import AsJson, Device, Threads
+from neuraltrees.cli.terminal import notes, say, working
 from neuraltrees.errors import InputError
 
 TOKEN = "NEURALTREES_TOKEN"
@@ -19,7 +20,12 @@ TOKEN = "NEURALTREES_TOKEN"
 
 def serve(
     bundle: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="The model.safetensors written by `neuraltrees train`.")
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="The model.safetensors written by `neuraltrees train`, or one that comes with the package: scenes or "
+            "solubility.",
+        ),
     ],
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every network.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any that is free.")] = 8000,
@@ -51,6 +57,7 @@ def serve(
             help="MODULE:NAME of your own code that the model may import; repeat for several.", show_default=False
         ),
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Answer requests with a trained network: by HTTP, and by ZMQ in the protocol of Hydra.
 
@@ -67,7 +74,7 @@ def serve(
 
     Example: neuraltrees serve model.safetensors --port 8000
 
-    Example: curl --data-binary @scene.json http://127.0.0.1:8000/predict
+    Then: curl --data-binary @scene.json http://127.0.0.1:8000/predict
     """
     if not http and not zmq:
         raise InputError("Expected --http, --zmq or both; got neither. Leave --no-http out, or add --zmq.")
@@ -86,10 +93,14 @@ def serve(
         )
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s", level=logging.WARNING)
     with server:
-        say(f"Serving {service.what} by {service.model} on {' and '.join(server.addresses)}. Ctrl-C stops.")
+        if json:
+            started = {"answers": service.what, "model": service.model, "addresses": [*server.addresses]}
+            print(to_json.dumps(started))
+        else:
+            say(f"Serving {service.what} by {service.model} on {' and '.join(server.addresses)}. Ctrl-C stops.")
         sys.stdout.flush()
         wait_for_signal()
-        say("Stopping: requests that run get their answers.")
+        notes.print("Stopping: requests that run get their answers.")
 
 
 def _token(path: Path | None) -> str | None:

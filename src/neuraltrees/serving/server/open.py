@@ -11,14 +11,15 @@ from neuraltrees.serving.server.graphs import GraphService
 from neuraltrees.serving.server.limits import Limits
 from neuraltrees.serving.server.scenes import SceneService
 from neuraltrees.serving.server.service import Service
+from neuraltrees.serving.shipped import find_model
 from neuraltrees.training.bundle import Bundle
 
 
 def open_service(
     path: PathLike, limits: Limits, device: str = "cpu", allow: Sequence[str] = (), threads: int = 1
 ) -> Service:
-    """The service of a model that `neuraltrees train` wrote; see `Bundle.load`."""
-    return service_of(Bundle.load(path, allow), limits, device, threads)
+    """The service of a model that `neuraltrees train` wrote, or of one of the package by name; see `Bundle.load`."""
+    return service_of(Bundle.load(find_model(path), allow), limits, device, threads)
 
 
 def service_of(bundle: Bundle, limits: Limits, device: str = "cpu", threads: int = 1) -> Service:
