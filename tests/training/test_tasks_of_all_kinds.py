@@ -300,7 +300,7 @@ NOT_TASKS = {
     ),
     "no schedule": (
         lambda t: NetworkSpec(schedule="sweep"),
-        "Expected schedule out of bags or MODULE:NAME; got 'sweep'",
+        "Expected schedule out of bags, typed or MODULE:NAME; got 'sweep'",
     ),
     "no runs": (lambda t: nt.GNN(3, 4, 5, runs=0), "Expected runs of at least 1; got 0"),
     "relations": (lambda t: nt.GNN(3, 4, 5, relations=True), "Expected relations for trees alone; got them for GNN"),
