@@ -43,7 +43,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shown = types.ModuleType("IPython.display")
         shown.SVG = lambda path: Path(path).read_text()  # type: ignore[attr-defined]
         around = types.ModuleType("IPython")
-        around.version_info = (9, 0)  # type: ignore[attr-defined]  # matplotlib asks
+        around.version_info = (9, 0)  # type: ignore[attr-defined]  # matplotlib asks for both
+        around.get_ipython = lambda: None  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "IPython", around)
         monkeypatch.setitem(sys.modules, "IPython.display", shown)
     monkeypatch.setattr(matplotlib, "_called_from_pytest", True, raising=False)

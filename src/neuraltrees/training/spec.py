@@ -45,7 +45,7 @@ class NetworkSpec(Spec):
     4
     >>> NetworkSpec(conv="cnn")
     Traceback (most recent call last):
-    neuraltrees.errors.InputError: Expected conv out of gcn, sage, gat, gin or MODULE:NAME; got 'cnn'.
+    neuraltrees.errors.InputError: Expected conv out of gcn, sage, gat, gin or MODULE:NAME; got 'cnn'. Did you mean gcn?
     """
 
     model: ModelName = option(

@@ -20,7 +20,7 @@ def forest_parts(edge_index: Tensor, weight: NDArray[np.float64], parts: int) ->
 
     >>> import torch
     >>> forest_parts(torch.tensor([[0, 1, 2], [1, 2, 3]]), np.ones(4), 2).tolist()
-    [1, 0, 0, 1]
+    [1, 1, 0, 0]
     """
     plan = SweepPlan.of_edges(edge_index, len(weight))
     order = np.arange(len(weight)) if plan.order is None else plan.order.numpy()
