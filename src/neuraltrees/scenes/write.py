@@ -11,6 +11,7 @@ from neuraltrees.errors import InputError, ParseError
 from neuraltrees.files import PathLike, write_whole
 from neuraltrees.scenes.json_files import parse, read_text
 from neuraltrees.scenes.scene import NodeId
+from neuraltrees.scenes.shares import Shares
 from neuraltrees.scenes.spans import Member, elements, members, object_end, to_json
 from neuraltrees.scenes.spark import MOST_ID, nodes_and_edges
 
@@ -61,8 +62,11 @@ class NodeLabel:
         found: dict[str, Any] = {"name": self.name}
         if self.label is not None:
             found["semantic_label"] = self.label
-        if self.probabilities is not None:
-            found["semantic_class_probabilities"] = {name: float(p) for name, p in self.probabilities.items()}
+        shares = self.probabilities
+        if isinstance(shares, Shares):
+            found["semantic_class_probabilities"] = shares.as_dict()
+        elif shares is not None:
+            found["semantic_class_probabilities"] = {name: float(p) for name, p in shares.items()}
         return found
 
 
