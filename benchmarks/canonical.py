@@ -7,24 +7,21 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 import neuraltrees as nt
 
-Row = tuple[str, str, str, bool]  # what, measured, bar, met
-console = Console(width=140)
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.bars import Row, report
+from benchmarks.turns import seconds
 
 GROWTH = """
 import json, resource, sys
@@ -33,20 +30,6 @@ import canonical
 print(json.dumps([canonical.nanoseconds_per_edge(sys.argv[2], int(sys.argv[3])),
                   resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
 """
-
-
-def seconds(work: Callable[[], object], repeats: int) -> float:
-    """Processor time of the shortest of several runs; freeing the result of a run is not timed."""
-    times = []
-    gc.collect()
-    gc.disable()
-    for _ in range(repeats):
-        start = time.process_time()
-        result = work()
-        times.append(time.process_time() - start)
-        del result
-    gc.enable()
-    return min(times)
 
 
 def zinc(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -68,7 +51,7 @@ def zinc(arguments: argparse.Namespace) -> Iterator[Row]:
     for name, rival in (("spqrtree with NetworkX's blocks", own), ("PyG's tree_decomposition", pyg)):
         ratio = rival / decomposed
         measured = f"{ratio:.0f} ×: {about}, {rival:.1f} s{note}"
-        yield f"{len(molecules):,} ZINC graphs, {name}", measured, "100 ×", ratio >= 100
+        yield Row(f"{len(molecules):,} ZINC graphs, {name}", measured, "100 ×", ratio >= 100)
 
 
 def read_zinc(root: Path) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
@@ -130,7 +113,7 @@ def growth(arguments: argparse.Namespace) -> Iterator[Row]:
         gib = memory / 2**20
         measured = f"{large / small:.2f} ×: {large:.0f} ns per edge, {small:.0f} ns at 10,000; {gib:.2f} GiB"
         what = f"{arguments.nodes:,} nodes, {'planar' if kind == 'planar' else 'three random edges per node'}"
-        yield what, measured, "3 ×, 3 GiB", large / small <= 3 and gib < 3
+        yield Row(what, measured, "3 ×, 3 GiB", large / small <= 3 and gib < 3)
 
 
 def nanoseconds_per_edge(kind: str, nodes: int) -> float:
@@ -165,17 +148,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if "zinc" in arguments.only and arguments.data_root is None:
         parser.error("zinc needs the datasets: --data-root DIR or NEURALTREES_DATA; or give --only growth")
-    table = Table(title=f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, neuraltrees {nt.__version__}")
-    for column in ("what", "measured", "bar", ""):
-        table.add_column(column)
-    failed = False
-    for name in arguments.only:
-        for what, measured, bar, met in BENCHMARKS[name](arguments):
-            console.print(f"{what}: [bold]{measured}[/] (bar {bar})", highlight=False, soft_wrap=True)
-            table.add_row(what, measured, bar, "met" if met else "MISSED")
-            failed |= not met
-    console.print(table)
-    sys.exit(failed)
+    report(BENCHMARKS, arguments.only, arguments)
 
 
 if __name__ == "__main__":

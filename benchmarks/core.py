@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import argparse
 import csv
-import gc
 import os
-import platform
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -27,12 +23,12 @@ from typing import TypeVar
 import networkx as nx
 import numpy as np
 from networkx.algorithms.approximation import treewidth_min_fill_in
-from rich.console import Console
-from rich.table import Table
 
 import neuraltrees as nt
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.bars import Row, report
+from benchmarks.turns import high_water, seconds
 from tests.oracle.cora import largest_component, read_cora
 from tests.oracle.htree import build_htree as oracle_htree
 from tests.oracle.htree import junction_tree, networkx_junction_tree
@@ -41,29 +37,6 @@ from tests.oracle.sampling import sample_bounded_treewidth as oracle_sample
 from tests.oracle.scenes import read_scene_graphs
 
 T = TypeVar("T")
-console = Console(width=140)
-
-
-@dataclass(frozen=True)
-class Row:
-    what: str
-    measured: str
-    bar: str
-    met: bool
-
-
-def seconds(work: Callable[[], object], repeats: int = 5) -> float:
-    """The shortest of several runs; freeing the result of a run is not timed."""
-    times = []
-    gc.collect()
-    gc.disable()
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = work()
-        times.append(time.perf_counter() - start)
-        del result
-    gc.enable()
-    return min(times)
 
 
 RIVALS = {
@@ -173,7 +146,7 @@ def scaling(_: Path) -> list[Row]:
 
 def peak_memory() -> float:
     nt.build_htree(*nt.sample_bounded_treewidth(random_graph(10**6), 4, sampler="paper"), threads=1)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return high_water()
 
 
 def pace_graphs(data: Path) -> list[tuple[str, nt.Graph, int]]:
@@ -276,20 +249,7 @@ def main() -> None:
         return
     if arguments.data_root is None:
         parser.error("the benchmarks read the shared data: pass --data-root DIR or set NEURALTREES_DATA")
-    versions = f"Python {platform.python_version()}, NetworkX {nx.__version__}, neuraltrees {nt.__version__}"
-    table = Table(title=f"{os.cpu_count()} cores ({platform.machine()}), {versions}")
-    for column in ("what", "measured", "bar", ""):
-        table.add_column(column)
-    failed = False
-    for name in arguments.only:
-        with console.status(f"running {name}"):
-            rows = BENCHMARKS[name](arguments.data_root)
-        for row in rows:
-            console.print(f"{row.what}: [bold]{row.measured}[/] (bar {row.bar})", highlight=False, soft_wrap=True)
-            table.add_row(row.what, row.measured, row.bar, "" if row.bar == "–" else "met" if row.met else "MISSED")
-            failed |= not row.met
-    console.print(table)
-    sys.exit(failed)
+    report(BENCHMARKS, arguments.only, arguments.data_root)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,10 @@ import argparse
 import gc
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +29,11 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
 import torch
-from rich.console import Console
 from rich.table import Table
 
 import neuraltrees as nt
-from neuraltrees.datasets import StanfordSceneGraphs
 from neuraltrees.inference import (
     BayesianNetwork,
-    Forest,
     JunctionTree,
     MarkovNetwork,
     random_markov_network,
@@ -49,19 +43,13 @@ from neuraltrees.inference import (
 )
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.bars import Row, console, report
 from benchmarks.held_out import NETWORKS
+from benchmarks.inference_batches import batch, forest, gpu
+from benchmarks.turns import high_water, shortest
 
 torch.set_num_threads(1)
-console = Console(width=150)
 LIMIT = {"pyagrum": 300, "pgmpy": 60}  # seconds
-
-
-@dataclass(frozen=True)
-class Row:
-    what: str
-    measured: str
-    bar: str
-    met: bool
 
 
 def model_paths(data: Path) -> list[Path]:
@@ -72,18 +60,6 @@ def read(path: Path) -> tuple[MarkovNetwork | BayesianNetwork, dict[int, int]]:
     if path.suffix == ".uai":
         return read_uai(path), read_evidence(f"{path}.evid")
     return read_bif(path), {}
-
-
-def shortest(work: Callable[[], object]) -> float:
-    """Once to warm up, then the shortest of up to five runs; a run of more than two seconds is not repeated."""
-    times: list[float] = []
-    gc.collect()
-    while not times or (len(times) < 6 and sum(times) < 2):
-        start = time.perf_counter()
-        result = work()
-        times.append(time.perf_counter() - start)
-        del result
-    return min(times)
 
 
 def measure_ours(path: Path) -> dict[str, float]:
@@ -111,15 +87,9 @@ def measure_memory(path: Path) -> dict[str, float]:
     tree = JunctionTree.of(network, evidence)
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # reset the peak to the current resident memory
-    before = peak()
+    before = high_water() * 2**30
     tree.run(network.log_potentials)
-    return {"ratio": (peak() - before) / (8 * tree.entries), "bytes": 8 * tree.entries}
-
-
-def peak() -> int:
-    """Peak resident memory in bytes, on Linux only; resource.getrusage would include that of the parent process."""
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    return 1024 * int(line.split()[1])
+    return {"ratio": (high_water() * 2**30 - before) / (8 * tree.entries), "bytes": 8 * tree.entries}
 
 
 MEASURES = {"ours": measure_ours, "memory": measure_memory}
@@ -282,96 +252,6 @@ def ratio(what: str, ours: dict[str, float], rival: dict[str, float], bar: float
     return Row(words, f"{times:.1f} × faster", "–" if bar is None else f"≥ {bar:g} ×", bar is None or times >= bar)
 
 
-def scene_graph(objects: int, k: int, seed: int = 0) -> nt.Graph:
-    """A room adjacent to all its objects, which form a k-tree with four fifths of its edges; its treewidth is k + 1."""
-    rng = np.random.default_rng(seed)
-    cliques = [list(range(1, k + 2))]
-    inner = [(a, b) for a in cliques[0] for b in cliques[0] if a < b]
-    for v in range(k + 2, objects + 1):
-        base = rng.permutation(cliques[rng.integers(len(cliques))])[:k].tolist()
-        inner += [(u, v) for u in base]
-        cliques.append([*base, v])
-    kept = [edge for edge in inner if rng.random() < 0.8]
-    return nt.Graph(np.array(kept + [(0, v) for v in range(1, objects + 1)]).T)
-
-
-def batch(_: Path, __: Path | None) -> list[Row]:
-    rows = []
-    for k, dtype in (
-        (2, torch.float64),
-        (2, torch.float32),
-        (1, torch.float64),
-        (3, torch.float64),
-        (4, torch.float64),
-    ):
-        graph = scene_graph(29, k)
-        model = random_markov_network(graph, 4, batch=1000, dtype=dtype)
-        tree = JunctionTree.of(model)
-        single = [[table[i] for table in model.log_potentials] for i in range(1000)]
-        together = shortest(lambda model=model, tree=tree: tree.run(model.log_potentials))
-        apart = shortest(lambda single=single, tree=tree: [tree.run(tables).marginals for tables in single])
-        width = nt.decompose(graph, "exact").width
-        what = (
-            f"1,000 potentials of 4 states on a scene graph of 30 nodes, treewidth {width}, {str(dtype)[6:]}: "
-            f"{apart * 1e3:,.0f} ms one by one, {together * 1e3:.1f} ms in a batch"
-        )
-        rows.append(Row(what, f"{apart / together:.1f} ×", "≥ 1 ×", apart >= together))
-    return rows
-
-
-def forest(data: Path, _: Path | None) -> list[Row]:
-    """The scene graphs with three tenths of their nodes unknown, the others taken out: all at once and one by one."""
-    rng, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
-    graphs = [nt.Graph.from_data(scene) for scene in StanfordSceneGraphs(data)]
-    graphs = [graph.subgraph(np.flatnonzero(rng.random(graph.num_nodes) < 0.3)) for graph in graphs]
-    graphs = [graph for graph in graphs if graph.num_nodes]
-    nodes, edges = ([getattr(graph, name) for graph in graphs] for name in ("num_nodes", "num_edges"))
-    unary = torch.randn(sum(nodes), 8, generator=generator, dtype=torch.float64)
-    pairwise = torch.randn(sum(edges), 8, 8, generator=generator, dtype=torch.float64)
-    models = []
-    for graph, own, pairs in zip(graphs, unary.split(nodes), pairwise.split(edges), strict=True):
-        ends = [(u, v) for u, v in graph.edge_index.T.tolist() if u < v]
-        cliques = [*((v,) for v in range(graph.num_nodes)), *ends]
-        models.append(MarkovNetwork([8] * graph.num_nodes, cliques, [*own, *pairs]))
-    plan, trees = Forest.of(graphs, 8), [JunctionTree.of(model) for model in models]
-
-    def apart() -> list[torch.Tensor]:
-        found = [tree.run(model.log_potentials) for tree, model in zip(trees, models, strict=True)]
-        return [marginal for answer in found for marginal in answer.marginals]
-
-    error = float((plan.run(unary, pairwise).marginals - torch.stack(apart())).abs().max())
-    works: dict[str, Callable[[], object]] = {
-        "plan": lambda: Forest.of(graphs, 8),
-        "run": lambda: plan.run(unary, pairwise),
-        "plans": lambda: [JunctionTree.of(model) for model in models],
-        "runs": apart,
-    }
-    ms = {name: 1e3 * min(taken) for name, taken in interleaved(works, 10).items()}
-    together, each = ms["plan"] + ms["run"], ms["plans"] + ms["runs"]
-    width = plan.structure.elimination.width
-    what = (
-        f"{len(graphs)} scene graphs, {sum(nodes)} unknown nodes of 8 states, width {width}: "
-        f"plan {ms['plan']:.1f} and run {ms['run']:.1f} ms, a JunctionTree for each {ms['plans']:.0f} and "
-        f"{ms['runs']:.0f} ms; marginals differ by {error:.0e}"
-    )
-    return [
-        Row(f"{what}. Planning and running on both sides", f"{each / together:.0f} ×", "–", error < 1e-9),
-        Row("the same, running alone on both sides", f"{ms['runs'] / ms['run']:.0f} ×", "–", True),
-        Row("running with a plan at hand, against planning and running each", f"{each / ms['run']:.0f} ×", "–", True),
-    ]
-
-
-def interleaved(works: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of several works, by turns, so that what else the machine does meets all of them."""
-    taken: dict[str, list[float]] = {name: [] for name in works}
-    for _ in range(rounds):
-        for name, work in works.items():
-            start = time.perf_counter()
-            work()
-            taken[name].append(time.perf_counter() - start)
-    return taken
-
-
 def memory(data: Path, _: Path | None) -> list[Row]:
     """Only models whose tables take at least 32 MiB: with smaller ones, the libraries' own memory would dominate."""
     found = []
@@ -388,41 +268,6 @@ def memory(data: Path, _: Path | None) -> list[Row]:
     worst, name, _size = max(found)
     what = f"peak memory of a run against the sum of the cliques' tables, the worst of {len(found)} models ({name})"
     return [Row(what, f"{worst:.2f} ×", "≤ 4 ×", worst <= 4)]
-
-
-def gpu(_: Path, __: Path | None) -> list[Row]:
-    """Batches on a GPU against one CPU thread, after checking that results and gradients are equal."""
-    if not torch.cuda.is_available():
-        raise SystemExit("Expected a CUDA device for the benchmark gpu; got none.")
-    rows = []
-    for k, dtype in ((2, torch.float64), (2, torch.float32), (4, torch.float64), (4, torch.float32)):
-        model = random_markov_network(scene_graph(29, k), 4, batch=1000, dtype=dtype)
-        tree = JunctionTree.of(model)
-        here = [table.clone().requires_grad_() for table in model.log_potentials]
-        there = [table.cuda().requires_grad_() for table in model.log_potentials]
-        answers = tree.run(here), tree.run(there)
-        for answer in answers:
-            answer.log_partition.sum().backward()
-        error = max(
-            float((a - b.cpu()).detach().abs().max())
-            for a, b in zip(*(each.marginals for each in answers), strict=True)
-        )
-        slope = max(float((a.grad - b.grad.cpu()).abs().max()) for a, b in zip(here, there, strict=True))
-        tables = [table.detach() for table in there]
-
-        def run(tree: JunctionTree = tree, tables: list[torch.Tensor] = tables) -> None:
-            tree.run(tables)
-            torch.cuda.synchronize()
-
-        slow = shortest(lambda model=model, tree=tree: tree.run(model.log_potentials))
-        quick = shortest(run)
-        what = (
-            f"1,000 potentials, treewidth {k + 1}, {str(dtype)[6:]} on {torch.cuda.get_device_name()}: "
-            f"{quick * 1e3:.1f} ms, {slow * 1e3:.1f} ms on a CPU thread; "
-            f"marginals differ by {error:.0e}, gradients by {slope:.0e}"
-        )
-        rows.append(Row(what, f"{slow / quick:.1f} ×", "–", error < 1e-4 and slope < 1e-3))
-    return rows
 
 
 BENCHMARKS: dict[str, Callable[[Path, Path | None], list[Row]]] = {
@@ -449,18 +294,7 @@ def main() -> None:
         return
     if arguments.data_root is None and {"pyagrum", "pgmpy", "forest", "memory"} & set(arguments.only):
         parser.error("the benchmarks read the shared data: pass --data-root DIR or set NEURALTREES_DATA")
-    versions = f"Python {platform.python_version()}, torch {torch.__version__}, neuraltrees {nt.__version__}"
-    table = Table(title=f"{os.cpu_count()} cores ({platform.machine()}), one thread, {versions}")
-    for column in ("what", "measured", "bar", ""):
-        table.add_column(column)
-    failed = False
-    for name in arguments.only:
-        for row in BENCHMARKS[name](Path(arguments.data_root or "."), arguments.pgmpy_python):
-            console.print(f"{row.what}: [bold]{row.measured}[/] (bar {row.bar})", highlight=False, soft_wrap=True)
-            table.add_row(row.what, row.measured, row.bar, "" if row.bar == "–" else "met" if row.met else "MISSED")
-            failed |= not row.met
-    console.print(table)
-    sys.exit(failed)
+    report(BENCHMARKS, arguments.only, Path(arguments.data_root or "."), arguments.pgmpy_python)
 
 
 if __name__ == "__main__":

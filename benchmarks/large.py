@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,16 +19,15 @@ from statistics import median
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.table import Table
 
 import neuraltrees as nt
 from neuraltrees.data.trees import TreeSettings, graph_union
 from neuraltrees.datasets import DataSpec, load_task
 from neuraltrees.training import Trainer
 
-Row = tuple[str, str, str, bool]  # what, measured, bar, met
-console = Console(width=140)
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.bars import Row, report
+from benchmarks.turns import high_water
 
 
 def in_child(*arguments: str) -> dict[str, float]:
@@ -49,7 +47,7 @@ def sample_and_tree(nodes: int, folder: Path) -> dict[str, float]:
         sample.subgraph, sample.decomposition, threads=1, max_nodes=20 * max(10**6, graph.num_nodes), dtype=None
     )
     seconds = time.process_time() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    peak = high_water()
     return {"seconds": seconds, "peak": peak, "tree nodes": tree.num_nodes}
 
 
@@ -64,10 +62,10 @@ def random_graphs(options: argparse.Namespace) -> Iterator[Row]:
             found[nodes] = in_child("--child", str(nodes), "--folder", folder)
         each = found[nodes]
         measured = f"{each['seconds']:.1f} s, peak {each['peak']:.2f} GiB, {each['tree nodes']:,} tree nodes"
-        yield f"{nodes:,} nodes: sample + H-tree", measured, "10 GiB", each["peak"] <= 10
+        yield Row(f"{nodes:,} nodes: sample + H-tree", measured, "10 GiB", each["peak"] <= 10)
     small, large = options.nodes[0], options.nodes[-1]
     ratio, bar = found[large]["seconds"] / found[small]["seconds"], 1.4 * large / small
-    yield f"time of {large:,} nodes over that of {small:,}", f"{ratio:.1f} ×", f"{bar:.0f} ×", ratio <= bar
+    yield Row(f"time of {large:,} nodes over that of {small:,}", f"{ratio:.1f} ×", f"{bar:.0f} ×", ratio <= bar)
 
 
 def hiv(options: argparse.Namespace) -> Iterator[Row]:
@@ -78,7 +76,9 @@ def hiv(options: argparse.Namespace) -> Iterator[Row]:
         start = time.process_time()
         graph_union(task.graphs, settings)
         times.append(time.process_time() - start)
-    yield f"H-trees of {len(task.graphs):,} molecules", f"{min(times):.2f} s of a processor", "3 s", min(times) <= 3
+    yield Row(
+        f"H-trees of {len(task.graphs):,} molecules", f"{min(times):.2f} s of a processor", "3 s", min(times) <= 3
+    )
 
 
 def loader(options: argparse.Namespace) -> Iterator[Row]:
@@ -98,7 +98,7 @@ def loader(options: argparse.Namespace) -> Iterator[Row]:
     memory, folder_seconds = (median(times) for times in zip(*pairs, strict=True))
     ratio = median(two / one for one, two in pairs)
     what = f"epoch of {len(chosen):,} molecules from a folder ({folder_seconds:.2f} s) over memory ({memory:.2f} s)"
-    yield what, f"{ratio:.2f} ×", "1.1 ×", ratio <= 1.1
+    yield Row(what, f"{ratio:.2f} ×", "1.1 ×", ratio <= 1.1)
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -133,7 +133,7 @@ def threads(_: argparse.Namespace) -> Iterator[Row]:
     control = 2 * min(alone) / min(pair)
     bar = 0.85 * control
     what = f"two threads against one, {graph.num_nodes:,} nodes in small graphs (two processes: {control:.2f} ×)"
-    yield what, f"{one / two:.2f} ×", f"{bar:.2f} ×", one / two >= bar
+    yield Row(what, f"{one / two:.2f} ×", f"{bar:.2f} ×", one / two >= bar)
 
 
 BENCHMARKS = {"random": random_graphs, "hiv": hiv, "loader": loader, "threads": threads}
@@ -160,17 +160,7 @@ def main() -> None:
     if options.child is not None:
         print(json.dumps(child(options)))
         return
-    table = Table(title=f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, neuraltrees {nt.__version__}")
-    for column in ("what", "measured", "bar", ""):
-        table.add_column(column)
-    failed = False
-    for name in options.only:
-        for what, measured, bar, met in BENCHMARKS[name](options):
-            console.print(f"{what}: [bold]{measured}[/] (bar {bar})", highlight=False, soft_wrap=True)
-            table.add_row(what, measured, bar, "met" if met else "MISSED")
-            failed |= not met
-    console.print(table)
-    sys.exit(failed)
+    report(BENCHMARKS, options.only, options)
 
 
 if __name__ == "__main__":

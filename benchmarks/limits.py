@@ -23,14 +23,13 @@ from pathlib import Path
 from statistics import mean
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 import neuraltrees as nt
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.bars import Row, report
+
 METHODS = ("min_fill", "min_degree", "junction_tree", "exact", "best")
-Row = tuple[str, str, str, bool]  # what, measured, bar, met
-console = Console(width=140)
 
 INTERRUPTED = """
 import signal, sys, torch, neuraltrees.htree
@@ -58,7 +57,7 @@ def limits(arguments: argparse.Namespace) -> Iterator[Row]:
                 bar = 1.2 * limit + 0.2
                 what = f"{method}, {limit:g} s, {nodes:,} nodes"
                 measured = f"{seconds:.2f} s ({used:.2f} s of a processor), width {td.width:,}"
-                yield what, measured, f"{bar:.1f} s", seconds <= bar
+                yield Row(what, measured, f"{bar:.1f} s", seconds <= bar)
 
 
 def interrupts(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -80,7 +79,7 @@ def interrupts(arguments: argparse.Namespace) -> Iterator[Row]:
                 code = process.wait()
                 seconds = time.perf_counter() - sent
                 what = f"Ctrl-C after {delay:g} s of {command} {' '.join(options)}"
-                yield what, f"exit code {code} after {seconds:.2f} s", "130 in 1 s", code == 130 and seconds <= 1
+                yield Row(what, f"exit code {code} after {seconds:.2f} s", "130 in 1 s", code == 130 and seconds <= 1)
 
 
 def explosion(_: argparse.Namespace) -> Iterator[Row]:
@@ -91,7 +90,7 @@ def explosion(_: argparse.Namespace) -> Iterator[Row]:
     seconds, used = time.perf_counter() - start, time.process_time() - used
     td.validate(graph)
     measured = f"{seconds:.1f} s ({used:.1f} s of a processor), width {td.width:,}; {td.note}"
-    yield "min_fill, 50,000 nodes, 200,000 edges", measured, "20 s or a note", seconds <= 20 or td.note is not None
+    yield Row("min_fill, 50,000 nodes, 200,000 edges", measured, "20 s or a note", seconds <= 20 or td.note is not None)
 
     graph = random_graph(7_600, 30_000)
     td = nt.decompose(graph, time_limit=10)
@@ -104,7 +103,7 @@ def explosion(_: argparse.Namespace) -> Iterator[Row]:
         answer = "refused"
     seconds = time.perf_counter() - start
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10
-    yield (
+    yield Row(
         "H-tree, 7,600 nodes, 30,000 edges",
         f"{answer} after {seconds:.2f} s, {grown} MiB",
         "about 1 s",
@@ -125,7 +124,7 @@ def excess(arguments: argparse.Namespace) -> Iterator[Row]:
         above = mean(best - known for (best, _), (_, known) in zip(found, graphs, strict=True))
         wider = sum(best > greedy for best, greedy in found)
         measured = f"{above:.2f} above, wider than min_fill {wider} times"
-        yield f"best, 1 s, {len(graphs)} {name} graphs", measured, "0.30, never", above <= 0.3 and wider == 0
+        yield Row(f"best, 1 s, {len(graphs)} {name} graphs", measured, "0.30, never", above <= 0.3 and wider == 0)
 
 
 def generated() -> Iterator[tuple[nt.Graph, int]]:
@@ -165,17 +164,7 @@ def main() -> None:
     parser.add_argument("--data-root", type=Path, default=os.environ.get("NEURALTREES_DATA"), help="datasets folder")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", nt.NeuralTreesWarning)
-    table = Table(title=f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, neuraltrees {nt.__version__}")
-    for column in ("what", "measured", "bar", ""):
-        table.add_column(column)
-    failed = False
-    for name in arguments.only:
-        for what, measured, bar, met in BENCHMARKS[name](arguments):
-            console.print(f"{what}: [bold]{measured}[/] (bar {bar})", highlight=False, soft_wrap=True)
-            table.add_row(what, measured, bar, "met" if met else "MISSED")
-            failed |= not met
-    console.print(table)
-    sys.exit(failed)
+    report(BENCHMARKS, arguments.only, arguments)
 
 
 if __name__ == "__main__":

@@ -14,56 +14,36 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import platform
-import resource
 import subprocess
 import sys
 import time
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, product
+from itertools import product
 from pathlib import Path
 
 import torch
-import torch_geometric
-from rich.console import Console
-from rich.table import Table
-from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Batch
 from torch_geometric.loader import DataLoader
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-import neuraltrees as nt
 from neuraltrees.data import HTreeData
-from neuraltrees.data.transform import attach_htree, attach_htrees
+from neuraltrees.data.transform import attach_htrees
 from neuraltrees.datasets import CitationNetwork, Split, StanfordSceneGraphs, citation_split, random_node_split
-from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.training import NetworkSpec, Run, Task, Trainer, TrainingSpec
 
-sys.path.insert(0, str(Path(__file__).parent))
-from straightforward import GCN, TreeSAGE, TreeTraining, full_batch_step, tree_copies
-
-console = Console(width=140)
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.bars import Row, report
+from benchmarks.citation_steps import ADAM, TRAINING, citation, numbers
+from benchmarks.citation_steps import NETWORK as CITATION_NETWORK
+from benchmarks.straightforward import TreeSAGE, TreeTraining, tree_copies
+from benchmarks.turns import epochs_of, high_water, interleaved
 
 # As tuned in the paper; 16 batches of whole graphs make one epoch, like 16 batches of 128 labelled nodes.
 NETWORK = NetworkSpec(conv="sage", hidden=128, layers=4, dropout=0.25)
-TRAINING = TrainingSpec(every_class=False, epochs=1000, lr=0.005, weight_decay=1e-3, batches=16)
-CITATION_NETWORK = NetworkSpec(conv="gcn", hidden=16, layers=2, dropout=0.5, readout=False)
-CITATION_ADAM = {"lr": 0.01, "weight_decay": 5e-4}
-TREEWIDTHS = (1, 2, 4, 6)
 RUNS_ON_GPU, EPOCHS_ON_GPU = 100, 30
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"}
-
-
-@dataclass(frozen=True)
-class Row:
-    what: str
-    measured: str
-    bar: str = "–"
-    met: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,22 +66,6 @@ class Setting:
         return trees
 
 
-def interleaved(works: Mapping[str, Callable[[], object]], turns: int) -> dict[str, float]:
-    """The shortest time of each operation, in seconds; they alternate, so that all see the same load of the machine."""
-    times: dict[str, list[float]] = {name: [] for name in works}
-    for work in works.values():
-        work()
-    gc.collect()
-    gc.disable()
-    for _ in range(turns):
-        for name, work in works.items():
-            start = time.perf_counter()
-            work()
-            times[name].append(time.perf_counter() - start)
-    gc.enable()
-    return {name: min(taken) for name, taken in times.items()}
-
-
 def scene_split(task: Task, seed: int = 0) -> Split:
     return random_node_split(task.num_nodes, 0.7, 0.1, 0.2, seed)
 
@@ -109,12 +73,6 @@ def scene_split(task: Task, seed: int = 0) -> Split:
 def training_of(task: Task, seeds: Sequence[int], network: NetworkSpec = NETWORK, device: str = "cpu") -> Trainer:
     runs = [Run(seed, scene_split(task, seed)) for seed in seeds]
     return Trainer(task, network, TRAINING, runs, device, threads=torch.get_num_threads())
-
-
-def epochs_of(trainer: Trainer) -> Callable[[], None]:
-    """Runs the next epoch at every call: all steps, then the accuracies on the validation and the test nodes."""
-    numbers = count()
-    return lambda: trainer.run_epoch(next(numbers))
 
 
 def rival_network(task: Task) -> TreeSAGE:
@@ -248,80 +206,6 @@ def gpu(setting: Setting) -> list[Row]:
     return rows
 
 
-def normalised_adjacency(graph: Data) -> Tensor:
-    """D^-1/2 (A + I) D^-1/2 as a sparse CSR tensor, which PyG also accepts as edges."""
-    edges, weight = gcn_norm(graph.edge_index, num_nodes=graph.num_nodes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # sparse CSR is in beta
-        return torch.sparse_coo_tensor(edges.flip(0), weight, (graph.num_nodes,) * 2).coalesce().to_sparse_csr()
-
-
-def citation(setting: Setting) -> list[Row]:
-    torch.set_num_threads(1)
-    graph = CitationNetwork("PubMed", setting.data)[0]
-    split, classes = citation_split(graph.y, None), int(graph.y.max()) + 1
-    train, adjacency = split.train.nonzero().flatten(), normalised_adjacency(graph)
-    features = {"sparse": graph.x, "dense": graph.x.to_dense()}
-    works: dict[str, Callable[[], None]] = {}
-
-    def rival(name: str, x: Tensor, edges: Tensor, **options: bool) -> None:
-        network = GCN(x.shape[1], CITATION_NETWORK.hidden, classes, CITATION_NETWORK.dropout, **options)
-        works[name] = full_batch_step(network, lambda: network(x, edges), graph.y, train, CITATION_ADAM)
-
-    def ours(name: str, x: Tensor, data: HTreeData) -> list[int]:
-        task = Task([data], [str(label) for label in range(classes)])
-        network = CITATION_NETWORK.build(task)
-        plan = network.plan(data)
-        ready = x if x.layout == torch.strided else SparseMap.of_features(x)  # as the training engine does
-        works[name] = full_batch_step(network, lambda: network(ready, plan), graph.y, train, CITATION_ADAM)
-        return list(plan.rounds.states)
-
-    for kind, x in features.items():
-        rival(f"{kind} x", x, graph.edge_index)
-        rival(f"{kind} x, cached", x, graph.edge_index, cached=True)
-        rival(f"{kind} x, adjacency in rows", x, adjacency, normalize=False)
-    sizes, states = [], []
-    for k in TREEWIDTHS:
-        data = attach_htree(graph, k)
-        sizes.append(data.htree.num_nodes)
-        states += [ours(f"ours, {kind} x, k={k}", x, data) for kind, x in features.items()][:1]
-        task = Task([data], {"class": [str(label) for label in range(classes)]})
-        works[f"engine, k={k}"] = epochs_of(Trainer(task, CITATION_NETWORK, TRAINING, [Run(0, split)]))
-    taken = interleaved(works, 30)
-
-    def against(kind: str, other: str, bar: float | None = None) -> Row:
-        ratios = [taken[f"ours, {kind} x, k={k}"] / taken[other] for k in TREEWIDTHS]
-        what = f"PubMed, k={ks}: a step on the tree, {kind} x, against a GCN on the graph, {other}"
-        measured = " ".join(f"{ratio:.2f}" for ratio in ratios) + " ×"
-        return Row(what, measured) if bar is None else Row(what, measured, f"≤ {bar} ×", max(ratios) <= bar)
-
-    ks = ",".join(map(str, TREEWIDTHS))
-    rows = [against("sparse", "dense x", 1.5), against("dense", "dense x"), against("sparse", "sparse x")]
-    for kind, form in product(features, ("cached", "adjacency in rows")):
-        rows.append(against(kind, f"{kind} x, {form}"))
-    for kind in features:
-        rows.append(
-            Row(f"the steps on the tree, {kind} x", milliseconds(taken, [f"ours, {kind} x, k={k}" for k in TREEWIDTHS]))
-        )
-    names = [name for name in works if not name.startswith(("ours", "engine"))]
-    rows += [Row(f"the step on the graph, {name}", milliseconds(taken, [name])) for name in names]
-    engine = milliseconds(taken, [f"engine, k={k}" for k in TREEWIDTHS])
-    return [
-        *rows,
-        Row("an epoch of the engine, sparse x: the step, then the accuracies of all nodes", engine),
-        Row("tree nodes", numbers(sizes)),
-        Row("states computed, round 1 + round 2", "  ".join(f"{a:,} + {b:,}" for a, b in states)),
-    ]
-
-
-def numbers(values: Sequence[int]) -> str:
-    return " ".join(f"{value:,}" for value in values)
-
-
-def milliseconds(taken: Mapping[str, float], names: Sequence[str]) -> str:
-    return " ".join(f"{taken[name] * 1e3:.1f}" for name in names) + " ms"
-
-
 def memory(setting: Setting) -> list[Row]:
     child = [sys.executable, __file__, "--peak-memory", "--data-root", str(setting.data)]
     ran = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -337,26 +221,16 @@ def peak_memory(data: Path) -> tuple[float, float]:
     imports = high_water()
     graph = CitationNetwork("CiteSeer", data)[0]
     task = Task([graph], {"class": [str(label) for label in range(int(graph.y.max()) + 1)]}, max_treewidth=4)
-    training = TrainingSpec(epochs=20, **CITATION_ADAM)
+    training = TrainingSpec(epochs=20, **ADAM)
     Trainer(task, CITATION_NETWORK, training, [Run(0, citation_split(graph.y, None))]).train()
     return high_water(), imports
-
-
-def high_water() -> float:
-    """Peak memory of this process, in GiB."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    # ru_maxrss only as a fallback: on Linux a child process inherits the value of its parent.
-    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 2**20
 
 
 BENCHMARKS: dict[str, Callable[[Setting], list[Row]]] = {
     "epoch": epoch,
     "runs": runs,
     "gpu": gpu,
-    "citation": citation,
+    "citation": lambda setting: citation(setting.data),
     "memory": memory,
 }
 
@@ -384,21 +258,7 @@ def main() -> None:
     if arguments.prepare:
         torch.save(setting.scene_trees(), arguments.prepare)
         return
-    versions = f"Python {platform.python_version()}, torch {torch.__version__}, PyG {torch_geometric.__version__}"
-    table = Table(title=f"{os.cpu_count()} cores ({platform.machine()}), {versions}, neuraltrees {nt.__version__}")
-    for column in ("what", "measured", "bar", ""):
-        table.add_column(column)
-    failed = False
-    for name in arguments.only:
-        with console.status(f"running {name}"):
-            rows = BENCHMARKS[name](setting)
-        for row in rows:
-            console.print(f"{row.what}: [bold]{row.measured}[/] (bar {row.bar})", highlight=False, soft_wrap=True)
-            verdict = "" if row.bar == "–" else "met" if row.met else "MISSED"
-            table.add_row(row.what, row.measured, row.bar, verdict)
-            failed |= not row.met
-    console.print(table)
-    sys.exit(failed)
+    report(BENCHMARKS, arguments.only, setting)
 
 
 if __name__ == "__main__":
