@@ -52,7 +52,7 @@ void BagTree::insert(Vertex v, std::span<const Tie> later) {
 }
 
 /// The heaviest wanted vertices of one bag, at most k. A set of vertices that share a bag is in the bag of the one
-/// inserted last, so only these bags are looked at.
+/// inserted last, so only these bags are looked at; of equally heavy ones the newest, which has fewest bags below it.
 void BagTree::choose_members(Vertex v) {
     std::uint64_t most = 0;
     Bag best = -1;
@@ -60,7 +60,7 @@ void BagTree::choose_members(Vertex v) {
         std::uint64_t sum = 0;
         for (Vertex u : bags_[c])
             if (stamp_[u] == v) sum += weight_[u];
-        if (sum > most) most = sum, best = c;
+        if (sum > most || (sum == most && best >= 0 && when_[c] > when_[best])) most = sum, best = c;
     }
     members_.clear();
     if (best < 0) return;
@@ -160,7 +160,7 @@ void BagTree::connect(std::span<const Edge> dropped) {
 std::vector<BagTree::Edge> BagTree::augment(Watch& watch) {
     std::vector<Edge> left = dropped(), open = left, later;
     connect(left);
-    for (int limit = 1; limit <= longest_way; limit *= 4) {
+    for (int limit = 1; limit <= longest_way; limit *= 2) {
         later.clear();
         for (std::size_t i = 0; i < open.size(); ++i) {
             if ((i & 0x3ff) == 0) watch.check(1024);

@@ -11,9 +11,15 @@ Layering::Layering(GraphView graph, const Components& components, std::span<cons
         const auto members = components.members(components.label[v]);
         // The last vertex of a search lies far from where it began.
         search(members, {v});
-        const Vertex end = queue_.back();
-        search(members, {end});
-        if (from_both_ends && queue_.back() != end) search(members, {end, queue_.back()});
+        search(members, {queue_.back()});
+        if (from_both_ends) {
+            // The first layers bend around the vertex that they begin at; those that begin at a whole layer do not.
+            const std::vector<Vertex> end = last_layer();
+            search(members, end);
+            std::vector<Vertex> ends = last_layer();
+            if (layer_[ends[0]] > 0) ends.insert(ends.end(), end.begin(), end.end());
+            search(members, ends);
+        }
         for (Vertex u : queue_) {
             if (layer_[u] >= count()) cross_.resize(layer_[u] + 1, 0);
             for (Vertex w : graph.neighbours(u)) cross_[layer_[u]] += layer_[w] < layer_[u];
@@ -21,7 +27,7 @@ Layering::Layering(GraphView graph, const Components& components, std::span<cons
     }
 }
 
-void Layering::search(std::span<const Vertex> component, std::initializer_list<Vertex> starts) {
+void Layering::search(std::span<const Vertex> component, const std::vector<Vertex>& starts) {
     for (Vertex u : component) layer_[u] = -1;
     queue_ = starts;
     for (Vertex u : starts) layer_[u] = 0;
@@ -31,6 +37,12 @@ void Layering::search(std::span<const Vertex> component, std::initializer_list<V
                 layer_[u] = layer_[queue_[head]] + 1;
                 queue_.push_back(u);
             }
+}
+
+std::vector<Vertex> Layering::last_layer() const {
+    const auto first = std::lower_bound(queue_.begin(), queue_.end(), layer_[queue_.back()],
+                                        [&](Vertex u, int layer) { return layer_[u] < layer; });
+    return {first, queue_.end()};
 }
 
 Layering::Cut Layering::best_cut(int thickness) const {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -8,7 +7,7 @@
 
 namespace neuraltrees {
 
-/// The layers of a breadth-first search in every component, from one of two vertices that are far apart or from both.
+/// The layers of a breadth-first search in every component, from a vertex at one end of it, or from both ends at once.
 class Layering {
 public:
     /// Cuts the edges between the layers i - 1 and i for every i that is `offset` modulo `thickness`.
@@ -32,7 +31,8 @@ public:
     std::vector<char> without(const Cut& cut) const;
 
 private:
-    void search(std::span<const Vertex> component, std::initializer_list<Vertex> starts);
+    void search(std::span<const Vertex> component, const std::vector<Vertex>& starts);
+    std::vector<Vertex> last_layer() const;
 
     GraphView graph_;
     std::vector<int> layer_;

@@ -32,7 +32,7 @@ class BoundedTreewidthSample:
 
 
 def sample_bounded_treewidth(
-    graph: Graph, k: int, seed: int = 0, *, restarts: int = 2, sampler: Sampler = "elimination"
+    graph: Graph, k: int, seed: int = 0, *, restarts: int = 1, sampler: Sampler = "elimination"
 ) -> BoundedTreewidthSample:
     """Keeps many edges of the graph in a subgraph of treewidth at most k that connects what the graph connects.
 
