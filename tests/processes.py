@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 MOST = 4
-PATIENCE = 120  # seconds; a wide bound against hanging
+PATIENCE = 150  # seconds; a wide bound against hanging
 
 
 class Processes:
@@ -20,17 +21,29 @@ class Processes:
 
     def __init__(self, pipes: list[Connection]) -> None:
         self.pipes = pipes
+        self.lost: str | None = None
 
     def run(self, size: int, function: Callable[..., Any], *args: Any) -> list[Any]:
         """What `function(group, *args)` returns in each of so many processes."""
+        assert self.lost is None, f"an earlier test has lost a process: {self.lost}"
         for pipe in self.pipes[:size]:
             pipe.send((size, function, args))
-        answers = []
-        for rank, pipe in enumerate(self.pipes[:size]):
-            assert pipe.poll(PATIENCE), f"process {rank} of {size} gave no answer"
-            good, answer = pipe.recv()
-            assert good, f"process {rank} of {size}:\n{answer}"
-            answers.append(answer)
+        end, answers, failures = time.monotonic() + PATIENCE, [], []
+        for rank, pipe in enumerate(self.pipes[:size]):  # of all of them, so that none is left for the next question
+            try:
+                if not pipe.poll(max(0, end - time.monotonic())):
+                    self.lost = f"process {rank} of {size} gave no answer within {PATIENCE} s"
+                    break
+                good, answer = pipe.recv()
+            except (EOFError, OSError):
+                self.lost = f"process {rank} of {size} has died"
+                break
+            if good:
+                answers.append(answer)
+            else:
+                failures.append(f"process {rank} of {size}:\n{answer}")
+        assert not failures, "\n".join(failures)
+        assert self.lost is None, self.lost
         return answers
 
 
@@ -44,6 +57,7 @@ def processes(folder: Path) -> Iterator[Processes]:
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(rank, str(folder / "store"), theirs), daemon=True)
         process.start()
+        theirs.close()  # so that ours ends with the process
         pipes.append(ours)
         started.append(process)
     try:
@@ -61,7 +75,7 @@ def _serve(rank: int, store: str, pipe: Connection) -> None:
     from neuraltrees.nn.parallel import Group
 
     torch.set_num_threads(1)
-    timeout = timedelta(seconds=PATIENCE)
+    timeout = timedelta(seconds=PATIENCE // 2)
     dist.init_process_group("gloo", f"file://{store}", rank=rank, world_size=MOST, timeout=timeout)
     groups = [dist.new_group(list(range(size)), timeout=timeout) for size in range(1, MOST + 1)]
     while True:

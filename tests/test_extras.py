@@ -23,7 +23,7 @@ def run(modules: list[str], script: str) -> str:
     """What a fresh interpreter prints on both streams, in which these modules cannot be imported."""
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, "-c", HIDDEN.format(modules=modules) + script]
-    ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=200)
     said = ran.stderr.removeprefix("loading …\n")  # on a slow machine
     return f"{ran.stdout}{said}exit {ran.returncode}"
 

@@ -6,7 +6,6 @@ import gzip
 import lzma
 import os
 import stat
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 import neuraltrees as nt
 from neuraltrees.files import locked_folder, read_whole, write_whole
+from tests.commands import started
 
 
 @pytest.fixture
@@ -170,11 +170,10 @@ def test_the_lock_of_a_killed_process_blocks_nobody(tmp_path: Path) -> None:
         "with locked_folder(sys.argv[1]):\n    print('inside', flush=True)\n    time.sleep(600)\n"
     )
     folder = tmp_path / "run"
-    with subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "inside\n"
+    with started([sys.executable, "-c", code, folder]) as process:
+        assert process.lines(1) == ["inside"]
         with pytest.raises(nt.InputError, match="another process is writing to it"), locked_folder(folder):
             pass
-        process.kill()
     assert names(folder) == [".lock"], "it had no time to clean up"
     with locked_folder(folder):
         (folder / "result").write_text("kept")

@@ -193,7 +193,8 @@ def run(script: str) -> str:
     """What a fresh interpreter prints."""
     # torch-geometric's import meets a deprecation in torch that is not ours.
     environment = {**os.environ, "PYTHONWARNINGS": "error,ignore:`torch.jit.script` is deprecated:DeprecationWarning"}
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    command = [sys.executable, "-c", script]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=200)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()
 

@@ -227,7 +227,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_help_does_not_wait_for_torch() -> None:
     script = "import sys; from neuraltrees.cli import app; print('torch' in sys.modules, 'matplotlib' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=200)
     assert ran.stdout == "False False\n"
 
 

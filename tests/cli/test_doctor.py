@@ -61,7 +61,8 @@ from neuraltrees.cli import main
 main(["doctor"])
 """
     environment = os.environ | {"PYTHONWARNINGS": "ignore"}
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=200)
 
 
 def test_a_missing_extra_comes_with_the_command_that_adds_it() -> None:

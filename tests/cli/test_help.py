@@ -175,9 +175,8 @@ def test_colours_are_for_terminals_alone(tmp_path: Path) -> None:
     assert "\x1b[" in run_in_terminal("decompose", str(path))
     assert COLOUR.search(run_in_terminal("--help"))
     assert not COLOUR.search(run_in_terminal("--help", NO_COLOR="1"))
-    piped = subprocess.run(
-        [sys.executable, "-m", "neuraltrees", "decompose", str(path)], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-m", "neuraltrees", "decompose", str(path)]
+    piped = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)
     assert "\x1b" not in piped.stdout + piped.stderr
 
 
@@ -185,7 +184,7 @@ def test_completion_completes_commands_and_options() -> None:
     for words, number, expected in (("neuraltrees tr", "1", "train"), ("neuraltrees train --ep", "2", "--epochs")):
         settings = os.environ | {"COMP_WORDS": words, "COMP_CWORD": number, "_NEURALTREES_COMPLETE": "complete_bash"}
         command = Path(sys.executable).parent / "neuraltrees"
-        ran = subprocess.run([str(command)], capture_output=True, text=True, env=settings, check=False)
+        ran = subprocess.run([str(command)], capture_output=True, text=True, env=settings, check=False, timeout=200)
         assert ran.stdout.split() == [expected]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import neuraltrees as nt
+from tests.commands import started
 
 DATASET = """
 import neuraltrees as nt, numpy as np, torch
@@ -23,10 +24,9 @@ def load(options):
 """
 # What the command imports is imported before it says that it is ready, so that the signal finds it at work.
 SCRIPT = """
-import signal, sys, torch, torch_geometric.data
+import sys, torch, torch_geometric.data
 import neuraltrees.training, neuraltrees.htree
 from neuraltrees.cli import main
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 print("ready", flush=True)
 main()
 """
@@ -43,18 +43,13 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def interrupted(folder: Path, *arguments: object) -> tuple[int, str, float]:
     """Exit code, standard error, and the seconds from the signal to the end."""
     command = [sys.executable, "-c", SCRIPT, *map(str, arguments)]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+    with started(command, cwd=folder) as process:
+        assert process.lines(1) == ["ready"]
         time.sleep(1.5)
-        assert process.poll() is None, "it ended before the signal"
+        assert process.process.poll() is None, "it ended before the signal"
         sent = time.perf_counter()
-        process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
-        return process.returncode, told, time.perf_counter() - sent
-    finally:
-        process.kill()
+        os.kill(process.pid, signal.SIGINT)
+        return process.wait(60), process.errors, time.perf_counter() - sent
 
 
 @pytest.mark.parametrize("method", ["min_fill", "min_degree", "junction_tree", "exact", "best"])

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from contextlib import nullcontext
@@ -22,6 +21,7 @@ from neuraltrees.datasets import SyntheticScenes
 from neuraltrees.files import locked_folder
 from neuraltrees.serving import Predictor
 from neuraltrees.training import Bundle, load_config
+from tests.commands import started
 
 SMALL = ["--scenes", "30", "--hidden", "8", "--layers", "2", "--batches", "3", "--conv", "sage"]
 
@@ -75,14 +75,11 @@ def test_a_killed_training_goes_on_to_the_same_numbers(tmp_path: Path, capsys: p
     arguments = ["train", *SMALL, "--epochs", "400", "--runs", "2", "--dropout", "0.3"]
     broken, whole = tmp_path / "broken", tmp_path / "whole"
     command = [sys.executable, "-c", "from neuraltrees.cli import main; main()", *arguments, "--checkpoint-every", "0"]
-    process = subprocess.Popen([*command, "--out", str(broken)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not (broken / "checkpoint.safetensors").exists():
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.01)
-    time.sleep(0.3)
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    with started([*command, "--out", broken]) as training:
+        training.until((broken / "checkpoint.safetensors").exists, "checkpoint")
+        time.sleep(0.3)
+        os.kill(training.pid, signal.SIGKILL)
+        assert training.wait() == -signal.SIGKILL
     assert not (broken / "result.json").exists(), "it was killed before its end"
 
     assert run(capsys, *arguments, "--out", broken)[0] == 2, "without --resume the folder is refused"
@@ -95,20 +92,11 @@ def test_a_killed_training_goes_on_to_the_same_numbers(tmp_path: Path, capsys: p
 
 def test_an_interrupt_is_one_word(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "neuraltrees", "train", *SMALL, "--epochs", "100000", "--checkpoint-every", "0"]
-    before = signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # a shell's background job ignores it, and so would its children
-    try:
-        process = subprocess.Popen([*command, "--out", str(tmp_path / "run")], stderr=subprocess.PIPE, text=True)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "run" / "checkpoint.safetensors").exists():
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate()
-    assert process.returncode == 130
+    with started([*command, "--out", tmp_path / "run"]) as training:
+        training.until((tmp_path / "run" / "checkpoint.safetensors").exists, "checkpoint")
+        os.kill(training.pid, signal.SIGINT)
+        assert training.wait(60) == 130
+        told = training.errors
     assert re.search(r"^Saved at epoch \d+; continue with --resume.\nStopped.\n$", told, re.MULTILINE)
     assert "Traceback" not in told
 

@@ -366,7 +366,8 @@ try:
 except nt.NeuralTreesError:
     pass
 """
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0
+    command = [sys.executable, "-c", script]
+    assert subprocess.run(command, capture_output=True, check=False, timeout=200).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 
@@ -19,6 +18,7 @@ from neuraltrees.errors import InputError
 from neuraltrees.nn.parallel import Group
 from neuraltrees.training import NetworkSpec, TrainingSpec
 from neuraltrees.training.executors import CutTrees, DataParallel
+from tests.commands import Started, ended, started
 from tests.processes import Processes, processes
 from tests.training import distributed as d
 
@@ -124,26 +124,18 @@ on_linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="find
 
 
 @contextmanager
-def torchrun(folder: Path, restarts: int, *options: str) -> Iterator[subprocess.Popen[str]]:
+def torchrun(folder: Path, restarts: int, *options: str) -> Iterator[Started]:
     """A training by two processes, with a checkpoint after every epoch."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
     launcher += ["--max-restarts", str(restarts)]
     command = [*launcher, *COMMAND, "--out", str(folder), "--checkpoint-every", "0", *options]
-    job = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
-    try:
-        end = time.monotonic() + 240
-        while not (folder / "checkpoint.safetensors").exists():
-            assert job.poll() is None, job.communicate()[1]
-            assert time.monotonic() < end, "no checkpoint was written"
-            time.sleep(0.05)
+    with started(command, env=environment) as job:
+        job.until((folder / "checkpoint.safetensors").exists, "checkpoint", 120)
         yield job
-    finally:
-        job.kill()
-        job.communicate()
 
 
-def kill_one_of(job: subprocess.Popen[str], which: int) -> None:
+def kill_one_of(job: Started, which: int) -> None:
     children = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
     os.kill(int(children[which]), signal.SIGKILL)
 
@@ -153,14 +145,13 @@ def test_a_killed_process_ends_the_job_and_another_number_goes_on(tmp_path: Path
     folder = tmp_path / "run"
     with torchrun(folder, 0, "--epochs", "100000") as job:
         kill_one_of(job, -1)
-        _, messages = job.communicate(timeout=240)
-    assert job.returncode != 0
-    words = " ".join(messages.split())
+        assert job.wait(120) != 0
+        words = " ".join(job.errors.split())
     assert "Expected all 2 processes to the end" in words and "--resume, with any number of processes" in words
     done = int(Checkpointed(folder).epoch)
     command = [sys.executable, *COMMAND, "--out", str(folder), "--resume", "--epochs", str(done + 2)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    assert ended.returncode == 0, ended.stderr
+    again = ended(command, timeout=120)
+    assert again.returncode == 0, again.stderr
     assert Checkpointed(folder).epoch == done + 2
 
 
@@ -169,10 +160,20 @@ def test_torchrun_starts_again_where_the_checkpoint_is(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with torchrun(folder, 1, "--epochs", "200", "--partition", "tree") as job:
         kill_one_of(job, 0)
-        _, messages = job.communicate(timeout=240)
-    assert job.returncode == 0, messages
+        assert job.wait(150) == 0, job.errors
     assert Checkpointed(folder).epoch == 200
     assert (folder / "model.safetensors").exists()
+
+
+@on_linux
+def test_a_training_ends_with_the_torchrun_that_started_it(tmp_path: Path) -> None:
+    with torchrun(tmp_path / "run", 0, "--epochs", "100000") as job:
+        trainings = psutil.Process(job.pid).children()
+        assert len(trainings) == 2
+        os.kill(job.pid, signal.SIGKILL)
+        assert psutil.wait_procs(trainings, timeout=100)[1] == [], "they go on without torchrun"
+        words = " ".join(job.errors.split())
+    assert f"Saved at epoch {Checkpointed(tmp_path / 'run').epoch}; continue with --resume." in words
 
 
 class Checkpointed:

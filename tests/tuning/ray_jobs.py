@@ -6,12 +6,14 @@ import json
 import os
 import signal
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, NeuralTreesError
+from neuraltrees.pools.execution import Execution
 from neuraltrees.tuning.trials import Trial
 from tests.tuning.searches import tuned_in
 
@@ -28,6 +30,8 @@ class Answering:
             raise InputError("Expected better; got wrong.")
         with (Path(self.folder) / item).open("a") as file:
             file.write("run ")
+        if item == "slow":
+            time.sleep(600)
         again = len((Path(self.folder) / item).read_text().split()) > 1
         if item == "killed always" or (item == "killed once" and not again):
             os.kill(os.getpid(), signal.SIGKILL)
@@ -48,5 +52,17 @@ def killed_after_three(folder: Path, behind: Path) -> None:
     tuned_in(folder, executor="ray", workers=2, on_trial=kill)
 
 
+def slow_task(folder: Path) -> None:
+    """Prints the answer of a task on Ray, or why there is none."""
+    try:
+        with Execution("ray", 1).pool(lambda: Answering(str(folder))) as pool:
+            print(dict(pool.attempt(["slow"])))
+    except NeuralTreesError as error:
+        print(error)
+
+
 if __name__ == "__main__":
-    killed_after_three(Path(sys.argv[1]), Path(sys.argv[2]))
+    if len(sys.argv) > 2:
+        killed_after_three(Path(sys.argv[1]), Path(sys.argv[2]))
+    else:
+        slow_task(Path(sys.argv[1]))

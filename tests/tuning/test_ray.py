@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from neuraltrees.pools import ray_workers
 from neuraltrees.pools.execution import Execution
 from neuraltrees.tuning.store import Results
 from neuraltrees.tuning.trials import Trial, Tuned
+from tests.commands import ended, started
 from tests.tuning.ray_jobs import Answering
 from tests.tuning.searches import RESUMABLE, SIZE, tuned_in
 
@@ -50,21 +50,24 @@ def test_a_worker_that_is_killed_costs_only_its_task(tmp_path: Path, monkeypatch
     assert [each for each in psutil.Process().children(recursive=True) if "ray" in each.name()] == []
 
 
+def test_a_task_that_memory_is_too_short_for_is_given_up(tmp_path: Path) -> None:
+    """To Ray, memory is short once hardly any of it is used; by itself it would start the task again for ever."""
+    environment = {**os.environ, "RAY_memory_usage_threshold": "0.01", "RAY_memory_monitor_refresh_ms": "50"}
+    ran = ended([sys.executable, "-m", "tests.tuning.ray_jobs", tmp_path], 150, cwd=ROOT, env=environment)
+    last = ran.stdout.splitlines()[-1]
+    # Either its worker is given up, or there was none to begin with.
+    assert re.search("^(A|Expected a) worker of Ray .*(memory ran out|running low on memory)", last), ran.stdout
+
+
 def test_a_search_gives_what_one_process_gives_though_its_driver_is_killed(tmp_path: Path, unbroken: Tuned) -> None:
     folder, behind = tmp_path / "tuning", tmp_path / "processes"
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.tuning.ray_jobs", str(folder), str(behind)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == -signal.SIGKILL, ran.stderr
-    # Ray's own agents see after a minute that their parent is gone; all others end with it.
-    pids = [pid for pid, name in json.loads(behind.read_text()).items() if "Agent" not in name]
-    assert len(pids) > 2
-    left = [psutil.Process(int(pid)) for pid in pids if psutil.pid_exists(int(pid))]
-    assert psutil.wait_procs(left, timeout=60)[1] == [], "Ray ends with the process that started it"
+    with started([sys.executable, "-m", "tests.tuning.ray_jobs", folder, behind], cwd=ROOT) as ran:
+        assert ran.wait(120) == -signal.SIGKILL, ran.errors
+        # Ray's own agents see after a minute that their parent is gone; all others end with it.
+        pids = [pid for pid, name in json.loads(behind.read_text()).items() if "Agent" not in name]
+        assert len(pids) > 2
+        left = [psutil.Process(int(pid)) for pid in pids if psutil.pid_exists(int(pid))]
+        assert psutil.wait_procs(left, timeout=60)[1] == [], "Ray ends with the process that started it"
     assert len(Results.read(folder / "tuning.json").records) == 3, "the store has what was finished"
     told: list[Trial] = []
     assert tuned_in(folder, executor="ray", on_trial=told.append) == unbroken, "trained on Ray as in this process"
@@ -77,18 +80,13 @@ def test_an_interrupt_leaves_the_store_and_no_process(tmp_path: Path) -> None:
     config.write_text("dataset: synthetic\nscenes: 20\nconv: gcn\nmodel: gnn\n")
     grid = [*QUICK, "--vary", "residual=true,false", "--vary", "heads=1,2,4,8"]
     command = [sys.executable, "-m", "neuraltrees", "tune", "--config", str(config), "--out", str(out), *grid]
-    with subprocess.Popen(
-        [*command, "--executor", "ray"], stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        until = time.monotonic() + 120
-        while not (out / "tuning.json").exists() and process.poll() is None and time.monotonic() < until:
-            time.sleep(0.05)
-        below = psutil.Process(process.pid).children(recursive=True)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        said = process.communicate(timeout=60)[1]
-    assert process.returncode == 130, said
-    assert said.endswith("Stopped.\n")
-    assert len(below) > 2 and psutil.wait_procs(below, timeout=60)[1] == []
+    with started([*command, "--executor", "ray"], start_new_session=True) as search:
+        search.until((out / "tuning.json").exists, "trial", 120)
+        below = psutil.Process(search.pid).children(recursive=True)
+        os.killpg(search.pid, signal.SIGINT)  # as a terminal does
+        assert search.wait(60) == 130, search.errors
+        assert search.errors.endswith("Stopped.\n")
+        assert len(below) > 2 and psutil.wait_procs(below, timeout=60)[1] == []
     assert Results.read(out / "tuning.json").records
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 from neuraltrees.errors import InputError
 from neuraltrees.tuning.store import Results, Store, open_store
+from tests.commands import started
 
 SUBJECT = {"epochs": 3, "network": {"conv": "gcn"}, "grid": {"lr": (0.1, 0.2)}}
 
@@ -156,15 +156,13 @@ with open_store(sys.argv[1], "x", {"size": 1000}) as store:
 def test_a_killed_writer_loses_at_most_the_record_in_work(tmp_path: Path) -> None:
     path, saved = tmp_path / "x.json", 0
     for _ in range(2):
-        with subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            while (number := int(process.stdout.readline())) < saved + 4:
-                pass
+        with started([sys.executable, "-c", WRITER, path]) as writer:
+            writer.lines(5)
             with pytest.raises(InputError, match="another process is writing to it"), open_store(path, "x"):
                 pass
-            process.send_signal(signal.SIGKILL)
-            said = [int(line) for line in process.stdout]
-        saved = max([number, *said]) + 1
+            os.kill(writer.pid, signal.SIGKILL)
+            assert writer.wait() == -signal.SIGKILL
+            saved = int(writer.out.splitlines()[-1]) + 1
         records = Results.read(path).records
         assert [record["values"] for record in records[:saved]] == [[n] * 1000 for n in range(saved)]
         assert len(records) - saved in (0, 1), "saved, and killed before it could say so"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from neuraltrees.tuning.grid import Grid, Point
 from neuraltrees.tuning.record import TrialJob
 from neuraltrees.tuning.trials import Trial, Tuned
 from neuraltrees.tuning.tune import tune
+from tests.commands import started
 from tests.training.tasks import small_runs, small_task
 from tests.tuning.searches import NETWORK, RESUMABLE, SIZE, TRAINING, tuned_in
 
@@ -101,28 +100,15 @@ if __name__ == "__main__":
 def test_a_tuning_that_was_killed_goes_on(tmp_path: Path, unbroken: Tuned, monkeypatch: pytest.MonkeyPatch) -> None:
     script, folder = tmp_path / "killed.py", tmp_path / "tuning"
     script.write_text(KILLED)
-    command = [sys.executable, str(script), str(folder)]
-    # Standard error goes to a file: the clean-up of a killed process may write there.
-    with (
-        (tmp_path / "errors").open("w") as errors,
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
-        ) as process,
-    ):
-        assert process.stdout is not None
-        assert [process.stdout.readline() for _ in range(4)] == ["done\n"] * 4, (tmp_path / "errors").read_text()
-        until = time.monotonic() + 30
-        while len(list(folder.glob("busy *"))) < 2 and time.monotonic() < until:
-            time.sleep(0.01)
-        workers = workers_of(process.pid)
+    with started([sys.executable, script, folder], env={**os.environ, "PYTHONPATH": str(ROOT)}) as search:
+        assert search.lines(4, timeout=120) == ["done"] * 4
+        search.until(lambda: len(list(folder.glob("busy *"))) == 2, "two workers at trials that last", 60)
+        workers = workers_of(search.pid)
         with pytest.raises(InputError, match="another process is writing to it"):
             tuned_in(folder)
-        process.send_signal(signal.SIGKILL)
-    assert {f"busy {worker.pid}" for worker in workers} == {path.name for path in folder.glob("busy *")}
-    alive = psutil.wait_procs(workers, timeout=10)[1]
-    for worker in alive:
-        worker.kill()
-    assert alive == []
+        os.kill(search.pid, signal.SIGKILL)
+        assert {f"busy {worker.pid}" for worker in workers} == {path.name for path in folder.glob("busy *")}
+        assert psutil.wait_procs(workers, timeout=30)[1] == [], "workers end with the process that started them"
     trained = 0
 
     def counted(*arguments: Any) -> Any:

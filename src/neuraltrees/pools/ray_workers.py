@@ -21,11 +21,14 @@ from neuraltrees.extras import require
 from neuraltrees.pools.pool import RESUMABLE, Answer, Failure, Item, Job, Pool, as_bytes, attempt, checked, from_bytes
 
 RETRIES = 3  # of a task whose worker was killed
+PATIENCE = 300.0  # seconds for the first worker on this machine to start
 
 
 def ray_module() -> ModuleType:
     """Ray; `MissingExtraError` says how to install it."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
+    # Of a worker that Ray ends because memory is short. It would start the task again for ever, and nobody would know.
+    os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of its own dependencies, at their import
         return require("ray", extra="ray", what="the executor ray")
@@ -64,10 +67,8 @@ class RayWorkers(Pool[Item, Answer]):
     def __exit__(self, *_: object) -> None:
         if not self.started:
             return
-        for each in self.pending:
-            self.ray.cancel(each, force=True)
         self.pending.clear()
-        self.ray.shutdown()
+        self.ray.shutdown()  # ends what runs; to cancel a task that ends at this moment would crash this process
         self.started = False
 
     def attempt(self, items: Sequence[Item]) -> Generator[tuple[Item, Answer], None, None]:
@@ -78,6 +79,8 @@ class RayWorkers(Pool[Item, Answer]):
         # On this machine all share a device, as processes do; without a share Ray would hide it.
         share = 1 if self.address is not None else 1 / self.count
         gpus = share if torch.device(device).type == "cuda" else 0
+        if self.address is not None:
+            self._check_room(gpus)
         task = self.ray.remote(_done).options(num_cpus=1, num_gpus=gpus, max_retries=RETRIES, name=self.job.word)
         # Here the number of tasks that are handed out decides how many are run at a time, on a cluster its room does.
         waiting = list(reversed(items))
@@ -128,6 +131,36 @@ class RayWorkers(Pool[Item, Answer]):
                     f"Expected to reach Ray {where}; got: {why} Check the address, or start it: ray start --head."
                 ) from None
         self.started = True
+        if self.address is None:
+            self._check_starts()
+
+    def _check_starts(self) -> None:
+        """Raises `NeuralTreesError` if no worker starts on this machine; Ray itself would try for ever."""
+        try:
+            self.ray.get(self.ray.remote(_here).options(num_cpus=1).remote(), timeout=PATIENCE)
+        except self.ray.exceptions.RayError as error:
+            why = str(error).strip().splitlines()[0][:300]
+            raise NeuralTreesError(
+                f"Expected a worker of Ray to start on this machine within {PATIENCE:.0f} s; got: {why} Perhaps memory "
+                f"is short: end other programs, or use the executor processes."
+            ) from None
+
+    def _check_room(self, gpus: float) -> None:
+        """Raises `NeuralTreesError` if no machine of the cluster can ever run a task, which Ray would wait for."""
+        wanted = {"CPU": 1.0} | ({"GPU": gpus} if gpus else {})
+        machines = [each.get("Resources", {}) for each in self.ray.nodes() if each.get("Alive")]
+        if not any(all(has.get(name, 0) >= count for name, count in wanted.items()) for has in machines):
+            words = " and ".join(f"{count:g} {name}" for name, count in wanted.items())
+            there = "; ".join(", ".join(f"{has.get(name, 0):g} {name}" for name in ("CPU", "GPU")) for has in machines)
+            raise NeuralTreesError(
+                f"Expected a machine with {words} in the Ray cluster at {self.address}; got machines with {there}. "
+                f"Add one: ray start --address ... --num-cpus 1{' --num-gpus 1' if gpus else ''}."
+            )
+
+
+def _here() -> bool:
+    """A task that shows that workers start."""
+    return True
 
 
 def _check_answers(address: str) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +16,8 @@ import torch.distributed as dist
 from neuraltrees.nn.parallel import Group
 from neuraltrees.training.executors import CutTrees, DataParallel, Executor
 from neuraltrees.training.spec import Partition
+
+GRACE = 30  # seconds to end in after torchrun has gone, as long as torchrun itself waits
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,21 @@ def launched(device: str) -> Iterator[Launched]:
         backend = "nccl" if int(os.environ.get("LOCAL_WORLD_SIZE", "1")) <= count else "gloo"
         device = f"cuda:{local % count}"
         torch.cuda.set_device(device)
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
     dist.init_process_group(backend)
     try:
         yield Launched(Group.here(), device)
     finally:
         dist.destroy_process_group()
+
+
+def _end_with(launcher: int) -> None:
+    """Ends this process once torchrun is gone, which would have ended it: by the signal that torchrun sends, after
+    which a training saves its state, and in the end whatever it does.
+    """
+    while os.getppid() == launcher:
+        time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
+    os._exit(1)

@@ -51,7 +51,6 @@ def test_the_example_answers_as_python_does(tmp_path: Path) -> None:
         said = call(built / "predict", tmp_path / "model.pt2", tmp_path / "graph.txt")
         answers = np.array([list(map(float, line.split())) for line in said.splitlines()])
         np.testing.assert_allclose(answers, predictor.predict([graph])[0].numpy(), atol=1e-5)
-    wrong = subprocess.run(
-        [built / "predict", tmp_path / "model.pt2", tmp_path / "none"], capture_output=True, text=True
-    )
+    command = [built / "predict", tmp_path / "model.pt2", tmp_path / "none"]
+    wrong = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert wrong.returncode == 1 and wrong.stderr.startswith("Expected nodes, features and edges in the first line")
