@@ -256,7 +256,7 @@ def sub_scene(live: LiveScene, place: Mapping[int, int], between_rooms: bool) ->
         tuple(node.id for node in nodes),
         tuple(kinds),
         np.array([kinds[node.type] for node in nodes], dtype=np.int64),
-        (None,) * len(nodes),
+        tuple(node.name for node in nodes),
         np.array([-1 if node.label is None else node.label for node in nodes], dtype=np.int64),
         given,
         sizes,
