@@ -57,8 +57,6 @@ class Split:
             return NotImplemented
         return all(torch.equal(getattr(self, name), getattr(other, name)) for name in ("train", "val", "test"))
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return "Split(train={}, val={}, test={})".format(*self.counts)
 
