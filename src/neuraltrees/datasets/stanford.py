@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
+from neuraltrees.datasets.inventory import PLACES
 from neuraltrees.datasets.pickles import load_arrays
 from neuraltrees.datasets.root import PublicFile
 from neuraltrees.errors import InputError
@@ -30,7 +31,7 @@ OBJECT_LABELS = (
 )
 
 FILE = PublicFile(
-    path="stanford3dsg/Stanford3DSG.pkl",
+    path=PLACES["stanford3dsg"][0],
     url="https://github.com/MIT-SPARK/neural_tree/raw/HEAD/data/Stanford3DSG.pkl",
     sha256="b995282646024f80a003290d5f991b6dd9841d05a258c3fcdc0a73a4612b164f",
 )
