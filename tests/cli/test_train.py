@@ -17,7 +17,9 @@ import pytest
 import torch
 
 from neuraltrees.cli import main
-from neuraltrees.cli.terminal import interrupts, working
+from neuraltrees.cli.terminal import errors as errors_console
+from neuraltrees.cli.terminal import interrupts, notes, silent, working
+from neuraltrees.cli.terminal import output as output_console
 from neuraltrees.datasets import SyntheticScenes
 from neuraltrees.files import locked_folder
 from neuraltrees.serving import Predictor
@@ -198,6 +200,20 @@ def test_tensorboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert [path.name[:6] for path in (folder / "tensorboard").iterdir()] == ["events"]
 
 
+def test_an_interrupt_keeps_the_curves_of_tensorboard(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator", reason="the extra tensorboard reads the curves"
+    )
+    epochs = iter([False, False, True])
+    monkeypatch.setattr("neuraltrees.cli.train.interrupts", lambda: nullcontext(lambda: next(epochs)))
+    folder = tmp_path / "run"
+    assert run(capsys, "train", *SMALL, "--epochs", 6, "--out", folder, "--tensorboard")[0] == 130
+    events = accumulator.EventAccumulator(str(folder / "tensorboard")).Reload()
+    assert [event.step for event in events.Scalars("loss/run 0")] == [1, 2, 3]
+
+
 def scene_file(path: Path, number: int = 0) -> Path:
     """A generated scene in the JSON form that `predict` reads."""
     scene = SyntheticScenes(number + 1)[number]
@@ -219,6 +235,37 @@ def test_predict_says_what_the_network_says(trained: Path, tmp_path: Path, capsy
     assert [node["probability"] for node in graph["nodes"]] == pytest.approx([g.probability for g in guesses], abs=1e-5)
     assert all(len(node["top"]) == 2 for node in graph["nodes"])
     assert guesses[0].label in output
+
+
+def test_edge_features_that_come_from_geometry_are_not_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, scene = tmp_path / "run", scene_file(tmp_path / "scene.json")
+    assert run(capsys, "train", *SMALL, "--geometry", "--conv", "gat", "--epochs", 1, "--out", folder)[0] == 0
+    model = folder / "model.safetensors"
+    assert Bundle.load(model).edge_features is not None
+    code, output, errors = run(capsys, "predict", model, scene, "--json")
+    assert code == 0, errors
+    guesses = Predictor.load(model).label([SyntheticScenes(1)[0]])[0]
+    assert [node["label"] for node in json.loads(output)["graphs"][0]["nodes"]] == [each.label for each in guesses]
+
+
+def test_a_missing_folder_is_an_error_before_the_prediction(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none = tmp_path / "none.json"  # which is not read
+    code, _, errors = run(capsys, "predict", trained / "model.safetensors", none, "--out", tmp_path / "no" / "out.json")
+    assert code == 2
+    assert "Expected a file in an existing folder" in errors
+
+
+def test_other_processes_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with silent():
+        for console in (output_console, notes, errors_console):
+            console.print("said")
+    notes.print("again")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "again\n")
 
 
 def test_names_are_shown_as_they_are(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from neuraltrees.cli.options import AsJson, Device
 from neuraltrees.cli.scenes import predict_scene
 from neuraltrees.cli.terminal import print_table, say, working
 from neuraltrees.errors import InputError
-from neuraltrees.files import write_whole
+from neuraltrees.files import check_folder, write_whole
 from neuraltrees.graph_files import is_graph_file
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ def predict(
 
     Example: neuraltrees predict neuraltrees-runs/synthetic-neural-tree-sage/model.safetensors scene.json
     """
+    if out is not None:
+        check_folder(out)
     with working("loading"):
         from neuraltrees.data.json_graphs import read_graphs
         from neuraltrees.data.known_labels import read_known
@@ -123,7 +125,10 @@ def predict(
             graphs, names = read_unlabelled(input, None if nodes is None else str(nodes), ignore)
         else:
             graphs, names = read_graphs(
-                source, trained.types, trained.edge_features is not None, ragged=isinstance(trained.features, Mapping)
+                source,
+                trained.types,
+                trained.given_edge_features is not None,
+                ragged=isinstance(trained.given_features, Mapping),
             )
         labels = None if known is None else read_known(known, graphs, names, trained.labels)
     with working("predicting"):

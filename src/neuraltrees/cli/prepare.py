@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from neuraltrees.cli.options import AsJson, Executor, RayAddress, chosen_execution, with_options
-from neuraltrees.cli.terminal import Value, errors, show, working
+from neuraltrees.cli.terminal import Value, notes, show, working
 from neuraltrees.datasets import DataSpec
 from neuraltrees.errors import InputError
 from neuraltrees.training.config import TrainConfig, load_config
@@ -48,7 +48,7 @@ def prepare_command(
         task = load_task(settings)
     start = time.perf_counter()
     columns = (SpinnerColumn(), TextColumn("building H-trees"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
         bar = progress.add_task("", total=len(task.graphs))
 
         def on_piece(done: int, total: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuraltrees.cli.terminal import errors, print_table, say, working
+from neuraltrees.cli.terminal import errors, notes, print_table, say, working
 from neuraltrees.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def describe_scenes(problem: Problem) -> None:
     """Says what is learned of how many scenes."""
     task, counts = problem.task, problem.runs[0].split.counts
-    errors.print(
+    notes.print(
         f"Learning {task.inputs}.\n{len(task.graphs):,} scenes of {task.num_nodes:,} nodes: {counts[0]:,} to train, "
         f"{counts[1]:,} to validate, {counts[2]:,} to test.",
         highlight=False,

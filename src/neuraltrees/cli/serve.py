@@ -82,7 +82,7 @@ def serve(
         from neuraltrees.serving.server import Limits, Server, wait_for_signal
         from neuraltrees.serving.server.open import open_service
 
-        limits = Limits(round(max_body * 2**20), timeout, max_nodes, waiting, batch=batch, window=window / 1000)
+        limits = Limits(_bytes(max_body), timeout, max_nodes, waiting, batch=batch, window=window / 1000)
         service = open_service(bundle, limits, device, allow or (), threads)
         server = Server(
             service,
@@ -103,8 +103,14 @@ def serve(
         notes.print("Stopping: requests that run get their answers.")
 
 
+def _bytes(mebibytes: float) -> int:
+    if not 0 < mebibytes < 2**40:
+        raise InputError(f"Expected --max-body as a number of MiB above 0; got {mebibytes}.")
+    return max(1, round(mebibytes * 2**20))
+
+
 def _token(path: Path | None) -> str | None:
-    token = os.environ.get(TOKEN) if path is None else path.read_text().strip()
+    token = os.environ.get(TOKEN) if path is None else path.read_text("utf-8", errors="replace").strip()
     if token is not None and (not token.isascii() or not token.isprintable() or not token or " " in token):
         raise InputError("Expected a token of printable ASCII characters without spaces; got another one.")
     return token

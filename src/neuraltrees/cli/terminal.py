@@ -73,13 +73,16 @@ def _waiting(what: str) -> Iterator[None]:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Nothing is printed meanwhile, as by processes that compute together with one that tells of it."""
-    before = output.quiet, errors.quiet
-    output.quiet = errors.quiet = True
+    """A context in which nothing is printed: for all processes of a training but the first, which reports for them."""
+    consoles = (output, notes, errors)
+    before = [console.quiet for console in consoles]
+    for console in consoles:
+        console.quiet = True
     try:
         yield
     finally:
-        output.quiet, errors.quiet = before
+        for console, quiet in zip(consoles, before, strict=True):
+            console.quiet = quiet
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -204,13 +204,7 @@ def _prepare(
 def _train(trainer: Trainer, save: Callable[[], None], checkpoint_every: float, board: Path | None) -> None:
     from neuraltrees.training.progress import show_progress
 
-    writer = None
-    if board is not None:
-        require("tensorboard", extra="tensorboard", what="--tensorboard")
-        from torch.utils.tensorboard import SummaryWriter
-
-        writer = SummaryWriter(str(board / "tensorboard"))
-    with show_progress(trainer, notes) as show, interrupts() as interrupted:
+    with _tensorboard(board) as writer, show_progress(trainer, notes) as show, interrupts() as interrupted:
         last = time.monotonic()
 
         def on_epoch(epoch: Epoch) -> None:
@@ -229,8 +223,16 @@ def _train(trainer: Trainer, save: Callable[[], None], checkpoint_every: float, 
                 raise KeyboardInterrupt
 
         trainer.train(on_epoch)
-    if writer is not None:
-        writer.close()
+
+
+def _tensorboard(folder: Path | None) -> AbstractContextManager[Any]:
+    """The writer of the curves, which an interrupt closes as well; None without a folder."""
+    if folder is None:
+        return nullcontext()
+    require("tensorboard", extra="tensorboard", what="--tensorboard")
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder / "tensorboard"))
 
 
 def _keep_result(files: RunFolder, fitted: Fitted, result: dict[str, Any]) -> None:

@@ -180,7 +180,10 @@ def _named_values(text: str) -> tuple[str, list[Any]]:
     name, equals, values = text.partition("=")
     if not equals or not values.strip():
         raise InputError(f"Expected --vary as NAME=X,X, such as heads=2,4; got {text!r}.")
-    return name.strip().replace("-", "_"), [yaml.safe_load(value) for value in values.split(",")]
+    try:
+        return name.strip().replace("-", "_"), [yaml.safe_load(value) for value in values.split(",")]
+    except yaml.YAMLError:
+        raise InputError(f"Expected --vary as NAME=X,X with numbers or words; got {text!r}.") from None
 
 
 def _settings(

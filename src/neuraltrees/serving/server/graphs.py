@@ -60,7 +60,7 @@ class GraphService:
             "the request",
             trained.types,
             trained.given_edge_features is not None,
-            ragged=isinstance(trained.features, Mapping),
+            ragged=isinstance(trained.given_features, Mapping),
         )
         if known is not None:
             known = {"graphs": known} if isinstance(known, list) else known
