@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from neuraltrees.cli import main
 from neuraltrees.cli.tune import _progress, tune_command
 from neuraltrees.errors import InputError
 from neuraltrees.files import locked_folder
