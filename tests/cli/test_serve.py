@@ -70,7 +70,7 @@ def test_it_answers_and_a_signal_ends_it_after_what_runs(model: Path, number: si
         out, errors = server.communicate(timeout=150)
         assert server.returncode == 0, errors
         assert out == ""
-        assert errors.strip() == "Stopping: requests that run get their answers."
+        assert errors.strip() == "Stopping after the requests that are being computed."
 
 
 def test_its_address_as_json(model: Path) -> None:

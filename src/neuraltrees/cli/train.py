@@ -42,10 +42,13 @@ def train(
         typer.Option(help="Folder for results; by default neuraltrees-runs/DATASET-MODEL-CONV.", show_default=False),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the training in that folder; with more --epochs, extend it.")
+        bool, typer.Option("--resume", help="Continue the training in the folder --out; with more --epochs, extend it.")
     ] = False,
     checkpoint_every: Annotated[float, typer.Option(min=0, help="Seconds between checkpoints.")] = 20.0,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write curves for TensorBoard.")] = False,
+    tensorboard: Annotated[
+        bool,
+        typer.Option("--tensorboard", help="Also write learning curves for TensorBoard, to the subfolder tensorboard."),
+    ] = False,
     per_class: Annotated[
         bool, typer.Option("--per-class", help="Also print precision, recall and F1 of every class for the best run.")
     ] = False,
@@ -53,10 +56,11 @@ def train(
     json: AsJson = False,
     **values: Any,
 ) -> None:
-    """Train several runs of a network at once and keep the best epoch of each.
+    """Train one or several runs of a network at once, and keep the best epoch of each.
 
-    Options that are not given have the paper's values for the dataset and the network. The output folder holds the
-    configuration, the checkpoint, the results with learning curves, and the best network for `neuraltrees predict`.
+    Options that are not given have the paper's values for the dataset and the network. The output folder has the
+    configuration, the checkpoint, the results with learning curves, and the best network, model.safetensors, for
+    `neuraltrees predict`.
 
     Example: neuraltrees train --dataset synthetic --conv sage --runs 3
 
@@ -109,7 +113,7 @@ def train(
 
 
 def _restarted() -> bool:
-    """Whether torchrun has started this process again, after one had failed."""
+    """Whether torchrun has restarted this process after a failure."""
     return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
 
 
@@ -126,7 +130,7 @@ class RunFolder:
 
     @contextmanager
     def kept_by(self, processes: Launched) -> Iterator[None]:
-        """The folder locked by the process that writes to it; the others are silent meanwhile."""
+        """Locks the folder for the process that writes to it; the other processes print nothing."""
         if processes.main:
             with locked_folder(self.folder):
                 yield
@@ -157,7 +161,7 @@ class RunFolder:
 
 @contextmanager
 def advice(files: RunFolder) -> Iterator[None]:
-    """Says how to go on where another process of the training has ended."""
+    """Adds to the error about a lost process how to continue the training."""
     try:
         yield
     except LostProcessError as error:
