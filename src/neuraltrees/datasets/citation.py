@@ -54,7 +54,7 @@ CHECKSUMS: dict[str, dict[str, str]] = {
 }
 
 
-class CitationNetwork(InMemoryDataset):  # type: ignore[misc]
+class CitationNetwork(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
     """A citation network as a dataset of one graph: `CitationNetwork("Cora")[0]`.
 
     The `Data` is that of PyG's `Planetoid`, with the public split in its masks, except that the features are

@@ -1,4 +1,4 @@
-"""Graphs that are hard to tell apart: CSL and EXP with classes, BREC and SR25 as pairs."""
+"""Graphs that are hard to distinguish: CSL and EXP with classes, BREC and SR25 as pairs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BREC = {
 
 @dataclass(frozen=True, eq=False)
 class GraphPair:
-    """Two graphs that are not isomorphic, whose nodes have all the same features."""
+    """Two graphs that are not isomorphic; all nodes have the same features."""
 
     category: str
     first: Data

@@ -41,7 +41,7 @@ _FEATURES = 6
 _COLUMNS = ("x_list", "y_list", "edge_index_list", "room_mask_list", "object_mask_list")
 
 
-class StanfordSceneGraphs(InMemoryDataset):  # type: ignore[misc]
+class StanfordSceneGraphs(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
     """482 scene graphs of a room and its objects, whose labels are predicted from their bounding boxes.
 
     Each `Data` has `x` (centroid and size of the bounding box), `y` (index of the label among those of the node type),

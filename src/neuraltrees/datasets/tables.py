@@ -1,4 +1,4 @@
-"""Your own graph from files: a list of edges and a table of nodes, or GraphML with attributes."""
+"""A graph from your own files: a list of edges and a table of nodes, or GraphML with attributes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARTS = {"train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "test
 
 @dataclass(frozen=True, eq=False)
 class GraphTable:
-    """A graph and a row of texts per node; nodes without edges are in it, too.
+    """A graph with a row of texts per node, including nodes without edges.
 
     Shapes: edge_index :math:`(2, m)`, both directions of every edge
     """

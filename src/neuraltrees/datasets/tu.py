@@ -35,7 +35,7 @@ class ClassifiedGraphs:
     Args:
         packed: the graphs; `y` numbers the classes from 0.
         labels: the names of the classes, as the files have them.
-        features, edge_features: what the features are.
+        features, edge_features: the form of the features.
     """
 
     packed: PackedGraphs
