@@ -1,4 +1,4 @@
-"""A node of ROS 2 that has scene graphs of Hydra labelled by `neuraltrees serve`, and publishes them again.
+"""A ROS 2 node that sends scene graphs of Hydra to `neuraltrees serve` and publishes them with their labels.
 
     neuraltrees serve model.safetensors --port 8000
     python3 label_scene_graphs.py --ros-args -p server:=http://127.0.0.1:8000 -r dsg_in:=/hydra/backend/dsg
@@ -9,6 +9,7 @@ binary form of Spark-DSG, so the server needs spark-dsg of the same version as H
 
 from __future__ import annotations
 
+import http.client
 import os
 import urllib.error
 import urllib.request
@@ -19,10 +20,10 @@ from rclpy.node import Node
 
 
 class LabelSceneGraphs(Node):
-    """Forwards every graph to the server and publishes the answer; of graphs that come meanwhile the latest counts.
+    """Forwards graphs to the server and publishes the answers; of graphs that come meanwhile, only the latest is kept.
 
-    Parameters: `server`, its address; `timeout`, seconds to wait for an answer. A token is read from the environment
-    variable NEURALTREES_TOKEN.
+    Parameters: `server`, the address of the server; `timeout`, seconds to wait for an answer. If the server needs a
+    token, set the environment variable NEURALTREES_TOKEN.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class LabelSceneGraphs(Node):
 
     def _label(self, message: DsgUpdate) -> None:
         if not message.full_update:
-            self.get_logger().warning("Expected a whole graph; got an update of a part. It is left out.")
+            self.get_logger().warning("Expected a whole graph; got an update of a part of it, which is ignored.")
             return
         headers = {"Content-Type": "application/octet-stream"}
         if "NEURALTREES_TOKEN" in os.environ:
@@ -48,7 +49,7 @@ class LabelSceneGraphs(Node):
         except urllib.error.HTTPError as error:
             self.get_logger().error(f"The server refused a graph ({error.code}): {error.read().decode()}")
             return
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             self.get_logger().error(f"No answer from {self._server}: {error}")
             return
         self._publisher.publish(

@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
 
 import neuraltrees as nt
 from neuraltrees.cli import main
+from neuraltrees.cli.doctor import _extras, _missing, _packages
+from neuraltrees.datasets.citation import raw_files
 from neuraltrees.datasets.inventory import PLACES
 from neuraltrees.datasets.registry import dataset_names
 from neuraltrees.datasets.stanford import FILE
@@ -42,7 +45,7 @@ def test_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, output = doctor(capsys, "--data-root", str(tmp_path))
     assert code == 0
     assert nt.__version__ in output
-    assert output.splitlines()[-1] == "All that the library needs is there."
+    assert output.splitlines()[-1] == "Everything that the library needs is installed."
 
 
 def run_without(module: str) -> subprocess.CompletedProcess[str]:
@@ -58,6 +61,8 @@ usual = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name == {module!r} else usual(name, package)
 sys.meta_path.insert(0, Hidden())
 from neuraltrees.cli import main
+from neuraltrees.cli.doctor import _extras, _missing, _packages
+from neuraltrees.datasets.citation import raw_files
 main(["doctor"])
 """
     environment = os.environ | {"PYTHONWARNINGS": "ignore"}
@@ -69,6 +74,22 @@ def test_a_missing_extra_comes_with_the_command_that_adds_it() -> None:
     ran = run_without("rdkit")
     assert ran.returncode == 0, ran.stderr
     assert "missing rdkit. Run: pip install 'neuraltrees[molecules]'" in ran.stdout
+
+
+def test_what_is_installed_is_not_missing() -> None:
+    for extra in _extras():
+        for package in _packages(extra):
+            try:
+                version(package)
+            except PackageNotFoundError:
+                continue
+            assert package not in _missing(extra)
+
+
+def test_files_that_pyg_has_downloaded_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ZINC/raw").mkdir(parents=True)  # from which the loader reads, too
+    _, output = doctor(capsys, "--json", "--data-root", str(tmp_path))
+    assert [name for name, there in json.loads(output)["datasets"].items() if there] == ["zinc"]
 
 
 def test_a_missing_core_is_a_problem() -> None:
@@ -86,4 +107,6 @@ def test_the_places_are_those_where_the_loaders_look(tmp_path: Path) -> None:
             nt.load_task(nt.datasets.DataSpec(dataset=name, data_root=str(tmp_path)))
         assert all(place in str(error.value) for place in places), (name, str(error.value))
     assert PLACES["stanford3dsg"] == (FILE.path,)
+    for name in nt.CitationNetwork.names:
+        assert {str(Path(file.path).parent) for file in raw_files(name)} == set(PLACES[name.lower()])
     assert set(dataset_names()) - set(PLACES) <= {"synthetic", "buildings", "mine", "scenes:FOLDER"}

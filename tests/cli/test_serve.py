@@ -70,7 +70,7 @@ def test_it_answers_and_a_signal_ends_it_after_what_runs(model: Path, number: si
         out, errors = server.communicate(timeout=150)
         assert server.returncode == 0, errors
         assert out == ""
-        assert errors.strip() == "Stopping: requests that run get their answers."
+        assert errors.strip() == "Stopping after the requests that are being computed."
 
 
 def test_its_address_as_json(model: Path) -> None:
@@ -104,10 +104,14 @@ def test_after_kill_9_it_starts_again_on_the_same_port(model: Path) -> None:
 
 def test_wrong_options_are_named(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "token").write_text("two words")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
     for arguments, message in (
         ((model, "--no-http"), "Expected --http, --zmq or both; got neither."),
         ((model, "--token-file", tmp_path / "token"), "Expected a token of printable ASCII characters"),
         ((model, "--timeout", 0), "Expected the limit seconds above 0; got 0"),
+        ((model, "--max-body", "nan"), "Expected --max-body as a number of MiB above 0; got nan"),
+        ((model, "--max-body", "inf"), "Expected --max-body as a number of MiB above 0; got inf"),
+        ((model, "--token-file", tmp_path / "binary"), "Expected a token of printable ASCII characters"),
         ((model, "--port", 0, "--zmq", "--zmq-labels", "here"), "Expected addresses of ZMQ such as"),
         ((tmp_path / "none.safetensors",), "none.safetensors"),
     ):

@@ -16,7 +16,9 @@ import pytest
 import torch
 
 from neuraltrees.cli import main
-from neuraltrees.cli.terminal import interrupts, working
+from neuraltrees.cli.terminal import errors as errors_console
+from neuraltrees.cli.terminal import interrupts, notes, silent, working
+from neuraltrees.cli.terminal import output as output_console
 from neuraltrees.datasets import SyntheticScenes
 from neuraltrees.files import locked_folder
 from neuraltrees.serving import Predictor
@@ -90,15 +92,21 @@ def test_a_killed_training_goes_on_to_the_same_numbers(tmp_path: Path, capsys: p
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
 
-def test_an_interrupt_is_one_word(tmp_path: Path) -> None:
+def test_an_interrupt_is_one_word_and_keeps_the_curves(tmp_path: Path) -> None:
+    accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator", reason="the extra tensorboard reads the curves"
+    )
     command = [sys.executable, "-m", "neuraltrees", "train", *SMALL, "--epochs", "100000", "--checkpoint-every", "0"]
+    command += ["--tensorboard"]
     with started([*command, "--out", tmp_path / "run"]) as training:
         training.until((tmp_path / "run" / "checkpoint.safetensors").exists, "checkpoint")
         os.kill(training.pid, signal.SIGINT)
         assert training.wait(60) == 130
         told = training.errors
-    assert re.search(r"^Saved at epoch \d+; continue with --resume.\nStopped.\n$", told, re.MULTILINE)
-    assert "Traceback" not in told
+    last = re.search(r"^Saved at epoch (\d+); continue with --resume.\nStopped.\n$", told, re.MULTILINE)
+    assert last is not None and "Traceback" not in told
+    events = accumulator.EventAccumulator(str(tmp_path / "run" / "tensorboard"), {"scalars": 0}).Reload()
+    assert [event.step for event in events.Scalars("loss/run 0")][-1] == int(last[1])
 
 
 def test_an_interrupted_training_goes_on_to_the_same_numbers(
@@ -207,6 +215,37 @@ def test_predict_says_what_the_network_says(trained: Path, tmp_path: Path, capsy
     assert [node["probability"] for node in graph["nodes"]] == pytest.approx([g.probability for g in guesses], abs=1e-5)
     assert all(len(node["top"]) == 2 for node in graph["nodes"])
     assert guesses[0].label in output
+
+
+def test_edge_features_that_come_from_geometry_are_not_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, scene = tmp_path / "run", scene_file(tmp_path / "scene.json")
+    assert run(capsys, "train", *SMALL, "--geometry", "--conv", "gat", "--epochs", 1, "--out", folder)[0] == 0
+    model = folder / "model.safetensors"
+    assert Bundle.load(model).edge_features is not None
+    code, output, errors = run(capsys, "predict", model, scene, "--json")
+    assert code == 0, errors
+    guesses = Predictor.load(model).label([SyntheticScenes(1)[0]])[0]
+    assert [node["label"] for node in json.loads(output)["graphs"][0]["nodes"]] == [each.label for each in guesses]
+
+
+def test_a_missing_folder_is_an_error_before_the_prediction(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none = tmp_path / "none.json"  # which is not read
+    code, _, errors = run(capsys, "predict", trained / "model.safetensors", none, "--out", tmp_path / "no" / "out.json")
+    assert code == 2
+    assert "Expected a file in an existing folder" in errors
+
+
+def test_other_processes_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with silent():
+        for console in (output_console, notes, errors_console):
+            console.print("said")
+    notes.print("again")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "again\n")
 
 
 def test_names_are_shown_as_they_are(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

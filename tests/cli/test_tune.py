@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from neuraltrees.cli import main
 from neuraltrees.cli.tune import _progress, tune_command
 from neuraltrees.errors import InputError
 from neuraltrees.files import locked_folder
@@ -133,3 +134,10 @@ def test_a_log_gets_lines_and_a_trial_that_diverged_is_never_the_best(
         "stage 1  trial 2/3  best 50.0 %: hidden 8",
         "stage 1  trial 3/3  best 50.0 %: hidden 8",
     ]
+
+
+def test_values_that_are_no_yaml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["tune", "--dataset", "synthetic", "--vary", "heads=[,2", "--out", str(tmp_path / "tuning")])
+    assert end.value.code == 2
+    assert "Expected --vary as NAME=X,X with numbers or words; got 'heads=[,2'." in capsys.readouterr().err

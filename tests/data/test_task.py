@@ -189,3 +189,12 @@ def test_specs_refuse_what_they_do_not_know() -> None:
     with pytest.raises(nt.InputError, match="Expected readout to be true or false; got 1"):
         NetworkSpec(readout=1)
     assert TrainingSpec(patience=None, lr=1).replace(lr=2).lr == 2
+
+
+def test_integers_as_categories_with_numbers_beside_them() -> None:
+    edges = torch.tensor([[0, 1], [1, 0]])
+    graphs = [Data(x=torch.tensor([[i, 7, 8], [0, 9, 9]]), edge_index=edges, y=torch.tensor([i])) for i in range(2)]
+    objective = nt.Classification(("a", "b"), level="graph")
+    assert Task(graphs, objective, features=nt.Categories((2,), numbers=2)).num_items == 2
+    with pytest.raises(nt.InputError, match="integers between 0 and 0 in column 0; got 1"):
+        Task(graphs, objective, features=nt.Categories((1,), numbers=2))

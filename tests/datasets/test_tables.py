@@ -110,3 +110,9 @@ def _run(arguments: list[object]) -> int:
     with pytest.raises(SystemExit) as end:
         main([str(each) for each in arguments])
     return int(end.value.code or 0)
+
+
+def test_labels_that_only_look_like_numbers(files: tuple[Path, Path]) -> None:
+    _, nodes = files
+    nodes.write_text(nodes.read_text().replace("chef", "--5").replace("cook", "7"))
+    assert nt.load_task(spec(files)).labels == {"node": ("--5", "7")}

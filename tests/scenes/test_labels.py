@@ -126,3 +126,23 @@ def test_metadata_of_a_scene() -> None:
 def test_names_of_nodes_are_labels_where_there_are_no_numbers() -> None:
     scene = Scene.of([SceneNode(0, "object", "Seat"), SceneNode(1, "object", "dragon"), SceneNode(2, "object")])
     assert LabelSpace(["chair"], {}, {"seat": "chair"}).labels_of(scene).tolist() == [0, 1, -1]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            "name,label\nkitchen,7\nbath,7\n",
+            r"row 3: expected distinct numbers of labels; got 7 for 'bath', as ",
+        ),
+        (
+            "name,synonyms\nkitchen,cook;room\nbath,room\n",
+            r"row 3: expected synonyms of one label; got 'room' for",
+        ),
+    ],
+)
+def test_a_number_or_synonym_of_two_labels_in_a_table(tmp_path: Path, table: str, message: str) -> None:
+    path = tmp_path / "rooms.csv"
+    path.write_text(table)
+    with pytest.raises(ParseError, match=message):
+        LabelSpace.read(path)

@@ -98,3 +98,14 @@ def test_hetero_data_of_others() -> None:
         Scene.from_hetero(data)
     with pytest.raises(InputError, match="Expected a HeteroData; got dict"):
         Scene.from_hetero({})
+
+
+@pytest.mark.parametrize("edge", [([1], 2), (1, None), (1, [2], "on"), (True, 2)])
+def test_ends_of_edges_that_are_no_ids(edge: Any) -> None:
+    with pytest.raises(InputError, match="Expected the ends of edges as ids of nodes, numbers or names; got"):
+        Scene.of([SceneNode(1, "room"), SceneNode(2, "object")], [edge])
+
+
+def test_the_id_that_comes_twice_is_named() -> None:
+    with pytest.raises(InputError, match="Expected nodes of distinct ids; got 'b' twice"):
+        Scene.of([SceneNode(name, "room") for name in "abcb"])

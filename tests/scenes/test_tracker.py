@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from neuraltrees.errors import InputError
 from neuraltrees.scenes import (
+    LabelSpace,
     Scene,
     SceneEdge,
     SceneNode,
@@ -147,3 +148,15 @@ def test_mistakes() -> None:
     with pytest.raises(InputError, match="Expected a Scene; got str"):
         SceneTracker("scene.json")  # type: ignore[arg-type]
     check(tracker)
+
+
+def test_the_metadata_of_the_first_scene_stay() -> None:
+    spaces = {"metadata": {"labelspaces": {"_l4p0": [[7, "bath"]]}}}
+    scene = Scene.of([SceneNode("r", "room", label=7)], metadata=spaces)
+    tracker = SceneTracker(scene)
+    for i in range(2001):  # so that slots of deleted nodes are given up in between
+        tracker.update([SceneNode(i, "object")], [(i, "r")])
+        tracker.update(deleted_nodes=[i])
+    assert tracker.tree.graph.ids == ("r",)
+    assert tracker.scene.metadata == tracker.typed_scene.metadata == spaces
+    assert LabelSpace.of_scene(tracker.scene, "room").name_of_number(7) == "bath"

@@ -55,7 +55,7 @@ def test_effects_of_nodes_share_those_of_bags(predictor: nt.Predictor) -> None:
 def test_networks_without_bags_are_refused() -> None:
     task = small_task()
     fitted = fit(task, SMALL, TrainingSpec(epochs=1, batches=1, every_class=False), small_runs(task, [0]))
-    with pytest.raises(nt.InputError, match="Expected a network with states of bags that answers per graph; got Tree"):
+    with pytest.raises(nt.InputError, match="Expected a network with states of bags that predicts per graph; got Tree"):
         bag_effects(nt.Predictor(Bundle.of(fitted)), task.graphs[0])
 
 

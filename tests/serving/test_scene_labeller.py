@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from neuraltrees.scenes import (
     Scene,
     SceneFormat,
     SceneNode,
+    SceneTracker,
     TypedGraphSpec,
     building_label_spaces,
     scene_of_building,
@@ -128,3 +130,37 @@ def test_bad_input(crf: SceneLabeller) -> None:
         SceneLabeller(Bundle.of(fitted))
     with pytest.raises(InputError, match="Expected scenes for the schedule typed"):
         fit(task, NetworkSpec(schedule="typed"), training, runs)
+
+
+@pytest.mark.parametrize("network", [{}, {"head": "crf"}, {"schedule": "bags"}])
+def test_labels_of_a_map_that_grows_are_those_of_the_scene(network: dict[str, object]) -> None:
+    labeller = SceneLabeller(trained(runs=1, **network))
+    scene, more = SCENES[0], SCENES[1]
+    tracker = SceneTracker(scene, FORM.spec)
+    lamp = SceneNode("lamp", "object", position=(1, 1, 1), size=(0.2, 0.2, 0.4), box_centre=(1, 1, 1.2))
+    room = scene.ids[int(scene.of_type("room")[0])]
+    tracker.update([SceneNode("place", "place", position=(1, 1, 0))])
+    for changes in (
+        {},
+        {"nodes": [lamp], "edges": [("lamp", room, "hangs in")]},
+        {"deleted_nodes": [scene.ids[-1]]},
+        {"nodes": [SceneNode("attic", "room"), *(replace(node, id=f"new {node.id}") for node in more.nodes)]},
+    ):
+        tracker.update(**changes)  # type: ignore[arg-type]
+        found, (expected,) = labeller.label_tracker(tracker), labeller.label([tracker.scene])
+        assert found.keys() == expected.keys()
+        for node, label in found.items():
+            assert (label.name, label.label) == (expected[node].name, expected[node].label)
+            assert label.probabilities == pytest.approx(expected[node].probabilities, abs=1e-6)
+    if labeller.reads_labels:
+        known = {"lamp": FORM.labels["object"].names[3]}
+        assert labeller.label_tracker(tracker, known)["lamp"].probabilities[known["lamp"]] == 1  # type: ignore[index]
+
+
+def test_an_empty_map_and_a_tracker_of_another_spec() -> None:
+    labeller = SceneLabeller(trained(runs=1))
+    assert labeller.label_tracker(SceneTracker(spec=FORM.spec)) == {}
+    with pytest.raises(InputError, match=r"Expected a SceneTracker with the spec of the network; got one with Typed"):
+        labeller.label_tracker(SceneTracker(SCENES[0]))
+    with pytest.raises(InputError, match=r"got Scene. Make it by SceneTracker\(scene, labeller.format.spec\)"):
+        labeller.label_tracker(SCENES[0])  # type: ignore[arg-type]

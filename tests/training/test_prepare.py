@@ -74,7 +74,7 @@ def test_networks_that_cannot_read_columns(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["prepare", "--dataset", "synthetic", "--scenes", "20", "--schedule", "bags", "--json"]
-    for made in ("now", "before; nothing was to be done"):
+    for made in ("now", "before; there was nothing to do"):
         with pytest.raises(SystemExit) as ended:
             main([*options, "--columns", str(tmp_path / "columns"), "--piece", "7"])
         assert ended.value.code == 0

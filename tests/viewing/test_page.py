@@ -209,6 +209,18 @@ def test_layers() -> None:
     assert both["frames"][0]["room"] == [-1, -1] and both["frames"][0]["edges"][:2] == [1, 0]
     with pytest.raises(InputError, match="Expected layers out of room, place, object; got door"):
         scene_page(scene, layers=["door"])
+    with pytest.raises(
+        InputError, match=r"Expected layers out of room, place, object; got objct. Did you mean object\?"
+    ):
+        scene_page(scene, layers=["room", "objct"])
+    with pytest.raises(InputError, match=r"got room. Put it in brackets."):
+        scene_page(scene, layers="room")
+
+
+def test_a_layer_that_comes_later() -> None:
+    room, tub = SceneNode("r", "room"), SceneNode("o", "object")
+    found = content(scene_page([Scene.of([room]), Scene.of([room, tub])], layers=["object"]))
+    assert [len(frame["nodes"]) for frame in found["frames"]] == [0, 1]
 
 
 def test_mistakes() -> None:

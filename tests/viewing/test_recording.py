@@ -55,6 +55,13 @@ def test_a_recording_has_layers_boxes_and_names_with_probabilities(rerun_chunk: 
     assert points["/scene/room"][0][1][0][2] > max(z for _, _, z in points["/scene/object"][0][1])
 
 
+def test_a_single_point_can_be_seen(rerun_chunk: Any, tmp_path: Path) -> None:
+    path = tmp_path / "point.rrd"
+    write_scene_recording(Scene.of([SceneNode("lamp", "object", position=(1, 2, 3))]), path)
+    ((_, radii),) = rows(rerun_chunk, path, "Points3D:radii")["/scene/object"]
+    assert radii[0] > 0
+
+
 def test_frames_follow_each_other_in_time_and_what_is_gone_is_cleared(rerun_chunk: Any, tmp_path: Path) -> None:
     path = tmp_path / "growing.rrd"
     path.write_bytes(scene_recording([SceneFrame(HOUSE), SceneFrame(Scene.of([ROOM]))]))

@@ -35,20 +35,20 @@ from neuraltrees.cli.wording import error_in_words, usage_in_words
 from neuraltrees.errors import LostProcessError, NeuralTreesError
 
 STOPPED = 130
-AFTER_FIRST = 5.0  # seconds
+AFTER_FIRST = 5.0  # seconds that other processes wait before they report an error
 
 app = typer.Typer(
     name="neuraltrees",
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="Learning on graphs through their H-trees: train, tune and apply networks, build H-trees, exact inference.",
-    epilog="Help and examples of a command: neuraltrees COMMAND --help. To start: neuraltrees demo. Completion in your "
-    "shell: neuraltrees --install-completion. What is installed and what is missing: neuraltrees doctor",
+    help="Learn on graphs through their H-trees: train, tune and apply networks, build H-trees, run exact inference.",
+    epilog="Start with: neuraltrees demo. Help and examples for a command: neuraltrees COMMAND --help. Completion in "
+    "your shell: neuraltrees --install-completion. What is installed and what is missing: neuraltrees doctor.",
 )
 
 
 def _in_paragraphs(text: str | None) -> str:
-    """A docstring whose lines flow: the width of the terminal breaks them, not that of the source."""
+    """A docstring with its paragraphs on one line each, for the terminal to wrap."""
     paragraphs = inspect.cleandoc(text or "").split("\n\n")
     return "\n\n".join(" ".join(each.split()) for each in paragraphs)
 
@@ -115,7 +115,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _leave(code: int) -> None:
-    """Ends the process without taking the interpreter and its libraries apart, which may take a second and more."""
+    """Ends the process at once: the shutdown of the interpreter and its libraries may take more than a second."""
     atexit._run_exitfuncs()  # those of multiprocessing end its workers
     sys.stdout.flush()
     sys.stderr.flush()
@@ -123,7 +123,7 @@ def _leave(code: int) -> None:
 
 
 def _wait_for_first() -> None:
-    """Of several processes, the first tells of an error that all have; torchrun then ends the others."""
+    """Lets the first of several processes report an error that all of them have; torchrun then ends the others."""
     if os.environ.get("RANK", "0") != "0":
         time.sleep(AFTER_FIRST)
 

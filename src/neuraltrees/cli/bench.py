@@ -1,4 +1,4 @@
-"""neuraltrees bench: running times on this machine, each next to that of a rival."""
+"""neuraltrees bench: running times on this machine, compared with other software."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bench(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the generated data.")] = 0,
     json: AsJson = False,
 ) -> None:
-    """Measure decomposition, training and inference on this machine, each against a rival.
+    """Measure decomposition, training and inference on this machine, each compared with other software.
 
     It needs no data and takes some seconds. Benchmarks on real data are in the folder benchmarks of the repository.
 

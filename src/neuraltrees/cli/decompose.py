@@ -25,17 +25,20 @@ GraphFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="A graph: PACE (.gr), an edge per line (.csv, .tsv, .txt, .edges) or GraphML; also with .gz or .xz.",
+        help="A graph: PACE (.gr), one edge per line (.csv, .tsv, .txt, .edges), GraphML, or an array of edges (.npy). "
+        "All but .npy may be compressed as .gz or .xz.",
     ),
 ]
 MethodName = Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.join(METHODS)}.")]
 Seed = Annotated[int, typer.Option(help="Seed that breaks ties; the same seed gives the same result.")]
-Restarts = Annotated[int, typer.Option(help="Maximum runs of the greedy methods; the narrowest result is kept.")]
+Restarts = Annotated[
+    int, typer.Option(help="Largest number of runs of a greedy method; the result of least width is kept.")
+]
 TimeLimit = Annotated[
     float | None,
     typer.Option(
         "--time-limit",
-        help="Seconds, for any method but canonical; 60 by default for exact, 10 for best, no limit for the others.",
+        help="Time limit in seconds, for all methods but canonical; by default 60 for exact, 10 for best, else none.",
         show_default=False,
     ),
 ]
@@ -46,9 +49,7 @@ def decompose_file(
     method: MethodName = "min_fill",
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="File to write the decomposition to: .td (PACE) or .json (bags of names); also with .gz or .xz."
-        ),
+        typer.Option(help="File for the decomposition: .td (PACE) or .json (bags of names); also with .gz or .xz."),
     ] = None,
     seed: Seed = 0,
     restarts: Restarts = 4,
@@ -57,7 +58,8 @@ def decompose_file(
 ) -> None:
     """Compute a tree decomposition of a graph; print its width and a lower bound on the treewidth.
 
-    Nodes of edge lists and GraphML keep their names: in comments of a .td file, in the bags of a .json file.
+    Nodes of edge lists and GraphML keep their names: as comments of a .td file, or as the members of bags in a .json
+    file.
 
     Example: neuraltrees decompose grid.gr --method best --time-limit 5 --out grid.td
     """
@@ -96,7 +98,7 @@ def _kinds_of_bags(td: TreeDecomposition) -> dict[str, Value]:
 
 
 def read_named(file: Path) -> NamedGraph:
-    """The graph of a file with the names of its nodes; says what of the file is not used."""
+    """The graph of a file with the names of its nodes; prints which columns of the file are not used."""
     with working(f"reading {file.name}"):
         named = read_graph(file)
     if named.ignored:
@@ -128,7 +130,7 @@ def _write(td: TreeDecomposition, named: NamedGraph, out: Path) -> None:
 def decompose_with_progress(
     graph: Graph, method: Method, seed: int, restarts: int, time_limit: float | None
 ) -> TreeDecomposition:
-    """`decompose` with its bounds in the terminal, and a bar over the time limit if there is one."""
+    """`decompose` with its bounds shown in the terminal, and a progress bar if there is a time limit."""
     seconds = DEFAULT_SECONDS.get(method) if time_limit is None else time_limit
     with decomposing(f"decomposing {graph.num_nodes:,} nodes by {method}", seconds) as report:
         return decompose(graph, method, seed=seed, restarts=restarts, time_limit=time_limit, progress=report)

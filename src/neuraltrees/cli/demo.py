@@ -1,4 +1,4 @@
-"""neuraltrees demo: generated scenes, both networks, four convolutions, one report."""
+"""neuraltrees demo: GNNs and neural trees with four convolutions, trained on generated scenes, and a report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the report; created if missing.")] = Path("neuraltrees-demo"),
     scenes: Annotated[int, typer.Option(min=10, help="Number of scenes to generate.")] = 400,
     coupling: Annotated[
-        float, typer.Option(min=0, help="Label coupling: how much labels of neighbours depend on each other.")
+        float, typer.Option(min=0, help="Label coupling: how strongly the labels of neighbours depend on each other.")
     ] = 1.0,
     runs: Annotated[int, typer.Option(min=1, help="Independent runs per network.")] = 2,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training scenes.")] = 30,
@@ -70,7 +70,7 @@ def demo(
 
 
 def _links(out: Path) -> dict[str, str]:
-    """Pages to read on: the paper, and those of the source folder where the library is used from it."""
+    """Links for further reading: the paper, and the pages in docs/ if the library is used from its source folder."""
     links = {"the paper": "https://arxiv.org/abs/2105.07264"}
     docs = Path(__file__).resolve().parents[3] / "docs"
     pages = {

@@ -1,4 +1,4 @@
-"""neuraltrees doctor: what is installed, what is missing, and what to do about it."""
+"""neuraltrees doctor: what is installed, what is missing, and how to install it."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from neuraltrees.cli.options import AsJson, DataRoot
 from neuraltrees.cli.terminal import print_table, say, working
 from neuraltrees.datasets.inventory import found_datasets
 from neuraltrees.datasets.root import VARIABLE, find_data_root
+from neuraltrees.version import __version__
 
-# The module of each package whose name differs.
-MODULES = {"jinja2": "jinja2", "scikit-learn": "sklearn", "pyyaml": "yaml", "torch-geometric": "torch_geometric"}
+# The modules of packages whose names differ in more than hyphens.
+MODULES = {"pyyaml": "yaml", "pyzmq": "zmq", "rerun-sdk": "rerun", "scikit-learn": "sklearn"}
 OPTIONAL = re.compile(r"""extra == ["']([\w-]+)["']""")
 
 
 def doctor(data_root: DataRoot = None, json: AsJson = False) -> None:
     """Show the versions, devices, datasets and optional packages found on this machine, and what is missing.
 
-    Every line that needs something says how to get it. The exit code is 1 if the library cannot work, else 0.
+    Every package that is missing comes with the command that installs it. The exit code is 1 if the library cannot
+    work, else 0.
 
     Example: neuraltrees doctor
     """
-    with working("looking"):
+    with working("looking for packages and datasets"):
         found = {
-            "neuraltrees": version("neuraltrees"),
+            "neuraltrees": __version__,
             "python": platform.python_version(),
             "platform": platform.platform(),
             "core": _core(),
@@ -152,7 +154,7 @@ def _show(found: dict[str, Any], problems: list[str]) -> None:
     for problem in problems:
         say(problem)
     if not problems:
-        say("All that the library needs is there.")
+        say("Everything that the library needs is installed.")
 
 
 def _device_in_words(device: dict[str, Any]) -> str:

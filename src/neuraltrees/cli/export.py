@@ -22,7 +22,9 @@ def export(
         ),
     ],
     out: Annotated[Path, typer.Option(help="File to write: .pt2 for torch and aoti, .onnx for onnx.")],
-    format: Annotated[Literal["torch", "onnx", "aoti"], typer.Option(help="What to write; see above.")] = "torch",
+    format: Annotated[
+        Literal["torch", "onnx", "aoti"], typer.Option(help="Format of the program; see above.")
+    ] = "torch",
     allow: Annotated[
         list[str] | None,
         typer.Option(
@@ -33,13 +35,13 @@ def export(
 ) -> None:
     """Write a trained network as a program that runs without this library, for graphs of any size.
 
-    torch is a program of torch.export, for Python with torch alone. onnx runs in onnxruntime and others. aoti is
-    compiled by AOTInductor for this kind of processor; C++ runs it with libtorch alone, see examples/cpp. Inputs are
-    the features of nodes and the edges of the graph or of its H-tree; docs/serving.md lists them, and the file names
-    its own.
+    The format torch is a program of torch.export, which Python runs with torch alone. onnx is ONNX, for onnxruntime and
+    other runtimes. aoti is a library compiled by AOTInductor for this type of processor, which C++ runs with libtorch
+    alone; see examples/cpp. The inputs are the features of the nodes and the edges of the graph or of its H-tree;
+    docs/serving.md explains them, and the file lists their names.
 
-    Networks with a CRF head, with schedule bags or with positional encodings read more than that: serve them by
-    neuraltrees serve.
+    Networks with a CRF head, with --schedule bags or with positional encodings have other inputs and cannot be
+    exported: use neuraltrees serve.
 
     Example: neuraltrees export model.safetensors --format onnx --out model.onnx
     """

@@ -1,4 +1,4 @@
-"""neuraltrees htree: graph file → H-tree, its statistics and its picture."""
+"""neuraltrees htree: graph file → H-tree, its statistics and a drawing."""
 
 from __future__ import annotations
 
@@ -40,34 +40,46 @@ def htree_of_file(
     k: Annotated[
         int | None,
         typer.Option(
-            "--k", "-k", "--max-treewidth", help="Keep a subgraph of treewidth at most K first.", show_default=False
+            "--k",
+            "-k",
+            "--max-treewidth",
+            help="Bound the treewidth: build the H-tree of a subgraph of treewidth at most K.",
+            show_default=False,
         ),
     ] = None,
     sampler: Annotated[
-        str, typer.Option(help="How --k chooses edges: elimination, or as in the paper.")
+        str,
+        typer.Option(
+            help="How --k chooses the edges of the subgraph: elimination, or paper for the method of the paper."
+        ),
     ] = "elimination",
     method: MethodName = "min_fill",
     terminal: Annotated[
         str,
-        typer.Option(help="Bags with leaves below: clique, those that are complete; or bag, all bags of the graph."),
+        typer.Option(
+            help="Where the recursion ends: clique, at complete bags as in the paper; or bag, at all bags of the graph."
+        ),
     ] = "clique",
     seed: Seed = 0,
     restarts: Restarts = 4,
     time_limit: TimeLimit = None,
-    max_nodes: Annotated[int, typer.Option(help="Largest H-tree allowed; a larger one is an error.")] = 50_000_000,
+    max_nodes: Annotated[
+        int, typer.Option(help="Largest number of nodes of the H-tree; a larger tree is an error.")
+    ] = 50_000_000,
     draw: Annotated[
-        Path | None, typer.Option(help="File to draw graph, decomposition and H-tree to: .svg, .png or .pdf.")
+        Path | None,
+        typer.Option(help="File for a drawing of the graph, its decomposition and its H-tree: .svg, .png or .pdf."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write the H-tree to: .safetensors, or .json with the names of the nodes."),
+        typer.Option(help="File for the H-tree: .safetensors (tensors), or .json with the names of the nodes."),
     ] = None,
     json: AsJson = False,
 ) -> None:
     """Build the H-tree of a graph; print its statistics, draw it or write it to a file.
 
-    Nodes of edge lists and GraphML keep their names. What is too large to be legible is summed up in the picture. A
-    graph of large treewidth has a huge H-tree: bound its treewidth with --k.
+    Nodes of edge lists and GraphML keep their names. Parts that are too large to be legible are summarised in the
+    drawing. The H-tree of a graph of large treewidth is huge: bound the treewidth with --k.
 
     Example: neuraltrees htree citations.gr --k 4 --out citations.safetensors
     """
@@ -145,7 +157,7 @@ def htree_of_file(
 
 
 def _write(tree: HTree, names: Sequence[str], out: Path) -> None:
-    """As tensors with the names in the metadata, or as JSON with a bag of names per node of the tree."""
+    """Writes tensors with the names in the metadata, or JSON with a bag of names per node of the tree."""
     if ending_of(out) == ".safetensors":
         from neuraltrees.htree import save_htree
 

@@ -51,7 +51,9 @@ def infer(
     ] = None,
     task: Annotated[
         InferenceTask,
-        typer.Option(help="mar: all marginals; pr: log10 of the partition function; map: a most probable assignment."),
+        typer.Option(
+            help="mar: marginals of all variables; pr: log10 of the partition function; map: most probable assignment."
+        ),
     ] = InferenceTask.mar,
     out: Annotated[
         Path | None, typer.Option(help="File to write the answer to, in the UAI format.", show_default=False)
@@ -59,16 +61,18 @@ def infer(
     uai: Annotated[bool, typer.Option("--uai", help="Print the answer in the UAI format instead of a table.")] = False,
     memory_limit: Annotated[
         float | None,
-        typer.Option(help="GiB for the clique tables; by default half of the memory.", show_default=False, min=0),
+        typer.Option(
+            help="Memory for the clique tables in GiB; by default half of the main memory.", show_default=False, min=0
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed that breaks ties between decompositions.")] = 0,
     json: AsJson = False,
 ) -> None:
     """Run the exact junction-tree algorithm on a Markov or Bayesian network.
 
-    The answer is printed as a table, with the names of variables and states that a .bif file gives; --uai and --out
-    have the formats of the UAI competitions, MAR, PR and MAP. An .evid file beside the model is only read if it is
-    given by --evidence.
+    The answer is printed as a table, with the names of variables and states of a .bif file; --uai and --out use the
+    formats MAR, PR and MAP of the UAI competitions. An .evid file next to the model is read only if --evidence names
+    it.
 
     Example: neuraltrees infer asia.bif --observe smoke=yes --observe xray=no
     """
@@ -172,7 +176,7 @@ def _states_of(model: MarkovNetwork | BayesianNetwork, variable: str | int) -> S
 
 
 def _by_name_or_number(word: str, names: Sequence[str]) -> str | int:
-    """A number where it is one and nothing has it as its name."""
+    """A word of digits as a number, unless it is one of the names."""
     return int(word) if word.isdecimal() and word not in names else word
 
 

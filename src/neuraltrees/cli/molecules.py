@@ -1,4 +1,4 @@
-"""What `neuraltrees train` says about a table of molecules, and `neuraltrees predict` about a list of SMILES."""
+"""Molecules on the command line: what is learned from a table, and predictions for a list of SMILES."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from neuraltrees.training.problem import Problem
 
 SMILES_ENDINGS = (".smi", ".smiles", ".ism")
-BLOCK = 256  # molecules that are computed at once; the predictor keeps the plans of some blocks
+BLOCK = 256  # molecules that are computed at once
 
 
 def describe_molecules(spec: DataSpec, problem: Problem) -> None:
-    """Says what was inferred from a table: what is learned, how it is measured, and how many molecules there are."""
+    """Prints what was inferred from a table: the target, the metric, and the number of molecules."""
     from neuraltrees.objectives import MultiLabel, Regression
 
     objective, counts = problem.task.objective, problem.runs[0].split.counts
@@ -49,7 +49,7 @@ def describe_molecules(spec: DataSpec, problem: Problem) -> None:
 
 
 def reads_smiles(predictor: Predictor, source: Path, has_nodes: bool) -> bool:
-    """Whether a file holds SMILES for this network; `InputError` where it does and the network reads none."""
+    """Whether a file holds SMILES for this network; `InputError` if it does and the network cannot read them."""
     from neuraltrees.datasets.molecule_features import ATOMS
 
     vocabulary = getattr(predictor.bundle.features, "vocabulary", None)
@@ -67,16 +67,16 @@ def reads_smiles(predictor: Predictor, source: Path, has_nodes: bool) -> bool:
 
 
 def _is_itself(source: Path) -> bool:
-    """Whether what was given is a SMILES rather than the path of a file."""
+    """Whether the argument is a SMILES rather than the path of a file."""
     return not _exists(source) and ending_of(source) not in (".json", ".graphml")
 
 
 def _exists(source: Path) -> bool:
-    return os.path.exists(source)  # noqa: PTH110  a long SMILES is no name of a file, which Path.exists raises
+    return os.path.exists(source)  # noqa: PTH110  Path.exists raises an error for a SMILES that is too long for a file name
 
 
 def given_smiles(source: str, column: str | None) -> SmilesList:
-    """The SMILES of a file, or the one that was given itself."""
+    """The SMILES of a file, or the argument itself as a SMILES."""
     from neuraltrees.datasets.smiles_table import SmilesList, read_smiles
 
     path = Path(source)

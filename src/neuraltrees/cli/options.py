@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional, cast, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 
 import typer
 
@@ -21,13 +21,15 @@ Threads = Annotated[int, typer.Option(min=1, help="Number of CPU threads.")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Executor = Annotated[
     str,
-    typer.Option(metavar="NAME", help="What runs them: processes of this machine, or ray, with the same results."),
+    typer.Option(
+        metavar="NAME", help="What runs the trainings: processes of this machine, or ray; the results are the same."
+    ),
 ]
 RayAddress = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="A Ray cluster, such as auto or ray://HEAD:10001; by default Ray is started on this machine.",
+        help="Address of a Ray cluster, such as auto or ray://HEAD:10001; by default Ray starts on this machine.",
         show_default=False,
     ),
 ]
@@ -51,8 +53,9 @@ def with_options(
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         ]
         types = get_type_hints(spec)
-        added = [_option(each, types[each.name], panel) for panel, part in panels.items() for each in fields(part)]  # type: ignore[arg-type]
-        command.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+        parts: Mapping[str, Any] = panels
+        added = [_option(each, types[each.name], panel) for panel, part in parts.items() for each in fields(part)]
+        vars(command)["__signature__"] = inspect.Signature([*own, *added])
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *added)}
         return command
 
@@ -71,12 +74,12 @@ def _option(field: Field[Any], hint: Any, panel: str) -> inspect.Parameter:
         metavar=choices or {bool: None, int: "N", float: "X", str: "TEXT"}[kind],
         rich_help_panel=panel,
     )
-    annotation = Annotated[Optional[kind], option]  # type: ignore[valid-type]  # noqa: UP045
+    annotation: Any = Annotated[kind | None, option]
     return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def chosen_execution(executor: str, workers: int, ray_address: str | None) -> Execution:
-    """What the options say; raises before the work if Ray is wanted and missing."""
+    """The execution that the options describe; raises an error before the work if Ray is needed and missing."""
     from neuraltrees.pools.execution import Execution
 
     execution = Execution(cast("ExecutorName", executor), workers, ray_address)

@@ -14,7 +14,7 @@ from neuraltrees.cli.options import AsJson, Device
 from neuraltrees.cli.scenes import predict_scene
 from neuraltrees.cli.terminal import print_table, say, working
 from neuraltrees.errors import InputError
-from neuraltrees.files import write_whole
+from neuraltrees.files import check_folder, write_whole
 from neuraltrees.graph_files import is_graph_file
 
 if TYPE_CHECKING:
@@ -36,24 +36,26 @@ def predict(
         str,
         typer.Argument(
             metavar="GRAPHS",
-            help="JSON file of graphs, in the format described above, a graph file with --nodes, a list of SMILES, "
-            "a SMILES itself, or a scene.",
+            help="JSON file of graphs, in the format described above; or a graph file with --nodes, a list of SMILES, "
+            "a single SMILES, or a scene.",
         ),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="File for the predictions, as JSON; of SMILES also .csv; of a scene the scene with its labels.",
+            help="File for the predictions, as JSON; for SMILES also .csv; for a scene, the scene with its labels.",
             show_default=False,
         ),
     ] = None,
     known: Annotated[
         Path | None,
-        typer.Option(help="JSON file of labels that are known, in the format described above.", show_default=False),
+        typer.Option(help="JSON file of known labels, in the format described above.", show_default=False),
     ] = None,
     nodes: Annotated[
         Path | None,
-        typer.Option(help="CSV file with a row per node, if GRAPHS is a list of edges; see train.", show_default=False),
+        typer.Option(
+            help="CSV file with a row per node, if GRAPHS is a list of edges; as --nodes of train.", show_default=False
+        ),
     ] = None,
     ignore: Annotated[
         str | None,
@@ -75,18 +77,18 @@ def predict(
 ) -> None:
     """Predict labels or numbers of graphs, or of their nodes, with a trained network.
 
-    A graph is {"nodes": \\[{"x": \\[0.1, …], "type": "room", "name": "optional"}, …], "edges": \\[\\[0, 1], …]}. "type"
-    is optional if there is only one node type. "edge_attr" is a list with one list of numbers per edge, if the network
-    reads edge features. The file has one graph, or {"graphs": \\[graph, …]}.
+    GRAPHS is a JSON file with one graph, or with {"graphs": \\[graph, …]}. A graph is {"nodes": \\[{"x": \\[0.1, …],
+    "type": "room", "name": "optional"}, …], "edges": \\[\\[0, 1], …]}. "type" is optional if there is only one node
+    type. If the network reads edge features, "edge_attr" is a list with one list of numbers per edge.
 
-    With a model trained with --head crf, labels that a person has confirmed make those of the others more certain:
-    --known is a file {"name or number of a node": "label", …}; for several graphs {"graphs": \\[…]}, an object each.
+    With a model trained with --head crf, known labels improve the predictions for the other nodes: --known is a file
+    {"name or number of a node": "label", …}; for several graphs {"graphs": \\[…]} with one such object per graph.
 
     With a model trained on molecules, GRAPHS may be a list of SMILES: .smi or .txt with a SMILES and a name per line,
-    or .csv with a column SMILES. Those that do not parse are reported by their line, and the rest is predicted.
+    or .csv with a column SMILES. SMILES that do not parse are reported by line and left out.
 
-    With a model trained on scenes, GRAPHS is a scene: a Spark-DSG file, or what else `neuraltrees train` reads. --out
-    is then a copy of the Spark-DSG file with name, semantic_label and semantic_class_probabilities of its nodes set.
+    With a model trained on scenes, GRAPHS is a scene: a Spark-DSG file, or any other that `neuraltrees train` reads.
+    --out is then a copy of the Spark-DSG file in which name, semantic_label and semantic_class_probabilities are set.
 
     Example: neuraltrees predict solubility "CC(=O)Oc1ccccc1C(=O)O"
 
@@ -94,6 +96,8 @@ def predict(
 
     Example: neuraltrees predict neuraltrees-runs/synthetic-neural-tree-sage/model.safetensors scene.json
     """
+    if out is not None:
+        check_folder(out)
     with working("loading"):
         from neuraltrees.data.json_graphs import read_graphs
         from neuraltrees.data.known_labels import read_known
@@ -123,7 +127,10 @@ def predict(
             graphs, names = read_unlabelled(input, None if nodes is None else str(nodes), ignore)
         else:
             graphs, names = read_graphs(
-                source, trained.types, trained.edge_features is not None, ragged=isinstance(trained.features, Mapping)
+                source,
+                trained.types,
+                trained.given_edge_features is not None,
+                ragged=isinstance(trained.given_features, Mapping),
             )
         labels = None if known is None else read_known(known, graphs, names, trained.labels)
     with working("predicting"):

@@ -1,4 +1,4 @@
-"""neuraltrees prepare: build the H-trees of a large collection once, in a folder that trainings read."""
+"""neuraltrees prepare: build the H-trees of a large dataset once, in a folder that trainings read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from neuraltrees.cli.options import AsJson, Executor, RayAddress, chosen_execution, with_options
-from neuraltrees.cli.terminal import Value, errors, show, working
+from neuraltrees.cli.terminal import Value, notes, show, working
 from neuraltrees.datasets import DataSpec
 from neuraltrees.errors import InputError
 from neuraltrees.training.config import TrainConfig, load_config
@@ -22,18 +22,22 @@ def prepare_command(
     config: Annotated[
         Path | None, typer.Option(help="YAML file with values of the options below.", show_default=False)
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Pieces at a time, with one thread each.")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Pieces that are built at the same time, with one thread each.")
+    ] = 1,
     executor: Executor = "processes",
     ray_address: RayAddress = None,
-    piece: Annotated[int, typer.Option(min=1, help="Graphs whose trees are built at a time.")] = 2048,
+    piece: Annotated[
+        int, typer.Option(min=1, help="Number of graphs of a piece, whose trees are built together.")
+    ] = 2048,
     json: AsJson = False,
     **values: Any,
 ) -> None:
-    """Build the H-trees of a collection once and keep them, with all that a training reads, in the folder --columns.
+    """Build the H-trees of a large dataset once, and store them with all other training data in the folder --columns.
 
-    Give the options of the training: the folder serves all networks that read the same of the graphs. A training with
-    the same --columns then begins at once and reads the folder through memory maps. A folder that is complete is left
-    as it is; after an interruption, rerun the same command.
+    Use the same options as for the training. A training with the same --columns then starts at once, and reads the
+    folder through memory maps; networks that read the same data of the graphs can share a folder. A complete folder is
+    left as it is; after an interruption, rerun the same command.
 
     Example: neuraltrees prepare --dataset hiv --schedule bags --method canonical --terminal bag --columns hiv-columns
     """
@@ -48,7 +52,7 @@ def prepare_command(
         task = load_task(settings)
     start = time.perf_counter()
     columns = (SpinnerColumn(), TextColumn("building H-trees"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
         bar = progress.add_task("", total=len(task.graphs))
 
         def on_piece(done: int, total: int) -> None:
@@ -61,7 +65,7 @@ def prepare_command(
         "nodes": task.num_nodes,
         "folder": settings.columns,
         "size in MiB": round(sum(each.stat().st_size for each in files) / 2**20, 1),
-        "made": "now" if made else "before; nothing was to be done",
+        "made": "now" if made else "before; there was nothing to do",
         "seconds": round(time.perf_counter() - start, 3),
     }
     show(f"Columns of {settings.dataset}", facts, json)

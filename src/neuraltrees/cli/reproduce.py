@@ -1,4 +1,4 @@
-"""neuraltrees reproduce: run the experiments behind the paper's tables and figures, and our own."""
+"""neuraltrees reproduce: run the experiments of the paper's tables and figures, and further ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ SMOKE_TEST = (
 
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(help="Name of an experiment, the first word of several, or all.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Name of an experiment; the first word of several names, such as molecules; or all. Without it, the "
+            "experiments are listed.",
+            show_default=False,
+        ),
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the experiments and exit.")] = False,
     runs: Annotated[
@@ -40,13 +46,13 @@ def reproduce(
         int | None,
         typer.Option(
             min=1,
-            help="Number of epochs, instead of the paper's; for expressivity and posterior-gap of gradient steps.",
+            help="Number of epochs, instead of the paper's; for expressivity and posterior-gap, of gradient steps.",
             show_default=False,
         ),
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="A smoke test that takes minutes; its numbers say nothing about the methods."),
+        typer.Option("--quick", help="A smoke test that takes minutes, with too few runs to compare the methods."),
     ] = False,
     device: Device = "cpu",
     out: Annotated[Path, typer.Option(help="Folder for results and figures; created if missing.")] = Path(
@@ -54,19 +60,22 @@ def reproduce(
     ),
     data_root: DataRoot = None,
     threads: Threads = 1,
-    workers: Annotated[int, typer.Option(min=1, help="Trainings at a time; several have one thread each.")] = 1,
+    workers: Annotated[
+        int,
+        typer.Option(min=1, help="Trainings that run at the same time; if there are several, with one thread each."),
+    ] = 1,
     executor: Executor = "processes",
     ray_address: RayAddress = None,
     only: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="Run only what has these words in its name, such as a dataset or a network.",
+            help="Run only the trainings that have this text in their name, such as a dataset or a network.",
             show_default=False,
         ),
     ] = None,
     compiled: Annotated[
-        bool, typer.Option("--compile", help="Compile networks by torch.compile, where an experiment can.")
+        bool, typer.Option("--compile", help="Compile networks by torch.compile, in experiments that support it.")
     ] = False,
     summary: Annotated[
         Path | None,
@@ -78,7 +87,7 @@ def reproduce(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Run the experiment behind a table or a figure of the paper.
+    """Repeat a table or a figure of the paper, or a further experiment.
 
     Every experiment writes a JSON file with all its runs, a figure (SVG and PNG) and a page in Markdown. Finished
     trainings are saved in the JSON file; rerun the same command to continue. With --quick the files go to the subfolder

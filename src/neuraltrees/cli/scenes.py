@@ -1,4 +1,4 @@
-"""What `neuraltrees train` says about a folder of scenes, and `neuraltrees predict` about a scene."""
+"""Scenes on the command line: what is learned from a folder, and predictions for a scene."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuraltrees.cli.terminal import errors, print_table, say, working
+from neuraltrees.cli.terminal import errors, notes, print_table, say, working
 from neuraltrees.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def describe_scenes(problem: Problem) -> None:
-    """Says what is learned of how many scenes."""
+    """Prints which labels are learned, and from how many scenes."""
     task, counts = problem.task, problem.runs[0].split.counts
-    errors.print(
+    notes.print(
         f"Learning {task.inputs}.\n{len(task.graphs):,} scenes of {task.num_nodes:,} nodes: {counts[0]:,} to train, "
         f"{counts[1]:,} to validate, {counts[2]:,} to test.",
         highlight=False,
@@ -33,7 +33,7 @@ def describe_scenes(problem: Problem) -> None:
 def predict_scene(
     bundle: Bundle, source: Path, out: Path | None, known: Path | None, top: int, device: str, as_json: bool
 ) -> None:
-    """Labels a scene, shows its labels and writes them into a copy of the file."""
+    """Labels a scene, prints its labels and writes them into a copy of the file."""
     from neuraltrees.scenes import read_scene, write_labels
     from neuraltrees.serving import SceneLabeller
 
@@ -74,7 +74,7 @@ def _prediction(scene: Scene, node: NodeId, label: NodeLabel, top: int) -> Label
 
 
 def read_known(path: Path, scenes: Sequence[Scene]) -> dict[NodeId, str]:
-    """Known labels by node, of a JSON object of ids or names of nodes and their labels."""
+    """The known labels by node id, from a JSON file of ids or names of nodes and their labels."""
     from neuraltrees.scenes import read_label_states
 
     states = read_label_states(path)

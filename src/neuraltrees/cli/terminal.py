@@ -22,23 +22,23 @@ from neuraltrees.decomposition.decompose import ProgressCallback
 from neuraltrees.errors import InputError, LostProcessError, NeuralTreesWarning
 
 output = Console()
-notes = Console(stderr=True)  # progress, and what is good to know; silent with --quiet
+notes = Console(stderr=True)  # progress and remarks; silent with --quiet
 errors = Console(stderr=True)
 
-QUIET = 30.0  # seconds of silence after which a log gets a line
+QUIET = 30.0  # seconds without output after which a log gets a line
 PIPED = 200  # width in columns of tables written to a file or a pipe
 
 Value = str | int | float | bool | list[int] | None
 
 
 class Volume:
-    """How much the commands say beside their results: `verbose` adds times of each part and tracebacks of errors."""
+    """How much the commands print besides their results: `verbose` adds running times and tracebacks of errors."""
 
     verbose = False
 
     @classmethod
     def set(cls, quiet: bool, verbose: bool) -> None:
-        """Sets it for this process; `InputError` if it is to be both."""
+        """Sets the volume for this process; `InputError` if both are True."""
         if quiet and verbose:
             raise InputError("Expected one of --quiet and --verbose; got both.")
         cls.verbose, notes.quiet = verbose, quiet
@@ -46,7 +46,7 @@ class Volume:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A spinner with the elapsed time, removed at the end; in a log a line, if it takes long."""
+    """A spinner with the elapsed time, removed at the end; without a terminal, a line if it takes long."""
     start = time.perf_counter()
     with _waiting(what):
         yield
@@ -73,20 +73,23 @@ def _waiting(what: str) -> Iterator[None]:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Nothing is printed meanwhile, as by processes that compute together with one that tells of it."""
-    before = output.quiet, errors.quiet
-    output.quiet = errors.quiet = True
+    """A context in which nothing is printed: for all processes of a training but the first, which reports for them."""
+    consoles = (output, notes, errors)
+    before = [console.quiet for console in consoles]
+    for console in consoles:
+        console.quiet = True
     try:
         yield
     finally:
-        output.quiet, errors.quiet = before
+        for console, quiet in zip(consoles, before, strict=True):
+            console.quiet = quiet
 
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
-    """Yields a function that says whether Ctrl-C was pressed, for a clean stop; a second Ctrl-C stops at once.
+    """Yields a function that returns whether Ctrl-C was pressed, for a clean stop; a second Ctrl-C stops at once.
 
-    So does the signal to end that torchrun and batch systems send.
+    SIGTERM, which torchrun and batch systems send, has the same effect.
     """
     pressed = threading.Event()
     if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
@@ -114,7 +117,7 @@ def interrupts() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def decomposing(what: str, seconds: float | None) -> Iterator[ProgressCallback]:
-    """The bounds that a decomposition reports, with a bar over its time limit or, without one, a spinner."""
+    """Shows the bounds that a decomposition reports, with a progress bar over its time limit, or else a spinner."""
     first = SpinnerColumn() if seconds is None else BarColumn()
     columns = (TextColumn("{task.description}"), first, TimeElapsedColumn(), TextColumn("{task.fields[bounds]}"))
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
@@ -130,7 +133,7 @@ def decomposing(what: str, seconds: float | None) -> Iterator[ProgressCallback]:
 
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Prints the library's warnings on standard error, each once and without the line of code that led to it."""
+    """Prints the library's warnings on standard error, without the line of code that raised them."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", NeuralTreesWarning)
         usual = warnings.showwarning
@@ -194,7 +197,7 @@ def print_table(
 
 
 def say(text: str, console: Console = output) -> None:
-    """Prints a sentence as it is: nothing in it is markup, and a path in it is not broken off a terminal."""
+    """Prints a text as it is, without markup; without a terminal, lines are not wrapped."""
     console.print(Text(text), soft_wrap=True)
 
 

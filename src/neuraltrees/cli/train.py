@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,10 +42,13 @@ def train(
         typer.Option(help="Folder for results; by default neuraltrees-runs/DATASET-MODEL-CONV.", show_default=False),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the training in that folder; with more --epochs, extend it.")
+        bool, typer.Option("--resume", help="Continue the training in the folder --out; with more --epochs, extend it.")
     ] = False,
     checkpoint_every: Annotated[float, typer.Option(min=0, help="Seconds between checkpoints.")] = 20.0,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write curves for TensorBoard.")] = False,
+    tensorboard: Annotated[
+        bool,
+        typer.Option("--tensorboard", help="Also write learning curves for TensorBoard, to the subfolder tensorboard."),
+    ] = False,
     per_class: Annotated[
         bool, typer.Option("--per-class", help="Also print precision, recall and F1 of every class for the best run.")
     ] = False,
@@ -53,10 +56,11 @@ def train(
     json: AsJson = False,
     **values: Any,
 ) -> None:
-    """Train several runs of a network at once and keep the best epoch of each.
+    """Train one or several runs of a network at once, and keep the best epoch of each.
 
-    Options that are not given have the paper's values for the dataset and the network. The output folder holds the
-    configuration, the checkpoint, the results with learning curves, and the best network for `neuraltrees predict`.
+    Options that are not given have the paper's values for the dataset and the network. The output folder has the
+    configuration, the checkpoint, the results with learning curves, and the best network, model.safetensors, for
+    `neuraltrees predict`.
 
     Example: neuraltrees train --dataset synthetic --conv sage --runs 3
 
@@ -109,7 +113,7 @@ def train(
 
 
 def _restarted() -> bool:
-    """Whether torchrun has started this process again, after one had failed."""
+    """Whether torchrun has restarted this process after a failure."""
     return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
 
 
@@ -126,7 +130,7 @@ class RunFolder:
 
     @contextmanager
     def kept_by(self, processes: Launched) -> Iterator[None]:
-        """The folder locked by the process that writes to it; the others are silent meanwhile."""
+        """Locks the folder for the process that writes to it; the other processes print nothing."""
         if processes.main:
             with locked_folder(self.folder):
                 yield
@@ -157,7 +161,7 @@ class RunFolder:
 
 @contextmanager
 def advice(files: RunFolder) -> Iterator[None]:
-    """Says how to go on where another process of the training has ended."""
+    """Adds to the error about a lost process how to continue the training."""
     try:
         yield
     except LostProcessError as error:
@@ -204,13 +208,7 @@ def _prepare(
 def _train(trainer: Trainer, save: Callable[[], None], checkpoint_every: float, board: Path | None) -> None:
     from neuraltrees.training.progress import show_progress
 
-    writer = None
-    if board is not None:
-        require("tensorboard", extra="tensorboard", what="--tensorboard")
-        from torch.utils.tensorboard import SummaryWriter
-
-        writer = SummaryWriter(str(board / "tensorboard"))
-    with show_progress(trainer, notes) as show, interrupts() as interrupted:
+    with _tensorboard(board) as writer, show_progress(trainer, notes) as show, interrupts() as interrupted:
         last = time.monotonic()
 
         def on_epoch(epoch: Epoch) -> None:
@@ -229,8 +227,16 @@ def _train(trainer: Trainer, save: Callable[[], None], checkpoint_every: float, 
                 raise KeyboardInterrupt
 
         trainer.train(on_epoch)
-    if writer is not None:
-        writer.close()
+
+
+def _tensorboard(folder: Path | None) -> AbstractContextManager[Any]:
+    """The writer of the curves, which an interrupt closes as well; None without a folder."""
+    if folder is None:
+        return nullcontext()
+    require("tensorboard", extra="tensorboard", what="--tensorboard")
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder / "tensorboard"))
 
 
 def _keep_result(files: RunFolder, fitted: Fitted, result: dict[str, Any]) -> None:

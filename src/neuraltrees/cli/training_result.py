@@ -1,4 +1,4 @@
-"""What `neuraltrees train` reports of a training: as JSON and as tables."""
+"""The results of `neuraltrees train`, as JSON and as tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def result_of(config: TrainConfig, fitted: Fitted, reports: list[RunReport]) -> dict[str, Any]:
-    """All results but the curves, as plain values; the reports are of the test items."""
+    """All results except the curves, as plain values; the reports are those of the test items."""
     import torch
 
     import neuraltrees
@@ -54,7 +54,7 @@ def _finite(value: Any) -> Any:
 
 
 def show_result(config: TrainConfig, fitted: Fitted, reports: list[RunReport], folder: Path, per_class: bool) -> None:
-    """Prints a row per run, and on demand a row per class of the best run."""
+    """Prints a row per run, and with `per_class` a row per class of the best run."""
     objective = fitted.task.objective
     metric = objective.metric
     others = [name for name in objective.metrics if name != metric.name]
@@ -75,7 +75,7 @@ def show_result(config: TrainConfig, fitted: Fitted, reports: list[RunReport], f
 
 
 def _show_classes(report: RunReport, run: int) -> None:
-    """Prints precision, recall and F1 of every class, and what it is most often taken for."""
+    """Prints precision, recall and F1 of every class, and the class that it is most often confused with."""
     if not report.confusions:
         output.print("There are no classes to report: labels are not classes.", highlight=False)
         return

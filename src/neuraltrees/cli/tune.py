@@ -49,10 +49,10 @@ def tune_command(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Run r has the seed SEED + r, for its split, weights and dropout.", show_default=False),
+        typer.Option(help="Run r uses the seed SEED + r for its split, weights and dropout.", show_default=False),
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs per trial.", show_default=False)] = None,
-    workers: Annotated[int, typer.Option(help="Trials at a time, with one thread each.")] = 1,
+    workers: Annotated[int, typer.Option(help="Trials that run at the same time, with one thread each.")] = 1,
     executor: Executor = "processes",
     ray_address: RayAddress = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.", show_default=False)] = None,
@@ -80,15 +80,15 @@ def tune_command(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the tuning in that folder: run the missing trials.")
+        bool, typer.Option("--resume", help="Continue the tuning in the folder --out: run the missing trials.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Find the hyper-parameters with the best mean validation metric, as in the paper.
+    """Find the hyper-parameters with the best mean validation metric, by the grid search of the paper.
 
-    The first stage tries all numbers of rounds, sizes and learning rates with the lowest dropout and weight decay; the
-    second tries all dropout rates and weight decays with the best point of the first. Finished trials are saved in the
-    output folder; rerun the same command with --resume to continue.
+    The first stage tries all combinations of rounds, sizes and learning rates with the lowest dropout and weight decay;
+    the second tries all dropout rates and weight decays with the best combination of the first. Finished trials are
+    saved in the output folder; rerun the same command with --resume to continue.
 
     Example: neuraltrees tune --dataset synthetic --conv sage --layers 2,3,4 --hidden 32,64 --workers 4
     """
@@ -130,7 +130,7 @@ def _check_folder(out: Path, resume: bool) -> None:
 
 
 def _tune(settings: TrainConfig, grid: Grid, out: Path, execution: Execution) -> tuple[Tuned, Metric, str]:
-    """The trials, the metric they are compared by, and where they are drawn."""
+    """The trials, the metric that compares them, and the path of their figure."""
     with working("loading"):
         from neuraltrees.training.problem import load_problem
         from neuraltrees.tuning.grid import PAPER_STAGES
@@ -180,7 +180,10 @@ def _named_values(text: str) -> tuple[str, list[Any]]:
     name, equals, values = text.partition("=")
     if not equals or not values.strip():
         raise InputError(f"Expected --vary as NAME=X,X, such as heads=2,4; got {text!r}.")
-    return name.strip().replace("-", "_"), [yaml.safe_load(value) for value in values.split(",")]
+    try:
+        return name.strip().replace("-", "_"), [yaml.safe_load(value) for value in values.split(",")]
+    except yaml.YAMLError:
+        raise InputError(f"Expected --vary as NAME=X,X with numbers or words; got {text!r}.") from None
 
 
 def _settings(

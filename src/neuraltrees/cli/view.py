@@ -1,4 +1,4 @@
-"""neuraltrees view: scene files → one page to look at, or a recording for Rerun."""
+"""neuraltrees view: scene files → an HTML page, or a recording for Rerun."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ FORMATS = ("html", "rrd")
 def view(
     scenes: Annotated[
         list[Path],
-        typer.Argument(metavar="SCENE", help="Scene files or folders; several are one map that grows, in order."),
+        typer.Argument(
+            metavar="SCENE", help="Scene files or folders; several are one map at different times, in order."
+        ),
     ],
     labels: Annotated[
         Path | None,
@@ -34,7 +36,7 @@ def view(
     known: Annotated[
         Path | None,
         typer.Option(
-            help="With --model: JSON file of labels that are confirmed, to see what they change.", show_default=False
+            help="With --model: JSON file of confirmed labels, to see how they change the others.", show_default=False
         ),
     ] = None,
     out: Annotated[
@@ -44,7 +46,7 @@ def view(
     format: Annotated[
         str | None,
         typer.Option(
-            help="html, or rrd for the viewer of Rerun; by default by the ending of --out.",
+            help="html, or rrd for the viewer Rerun; by default the ending of --out.",
             metavar="html|rrd",
             show_default=False,
         ),
@@ -53,7 +55,8 @@ def view(
     label_spaces: Annotated[
         str | None,
         typer.Option(
-            help="Names of labels that scenes have as numbers: room=rooms.csv,object=objects.yaml.", show_default=False
+            help="Files with the names of labels that are numbers in the scenes: room=rooms.csv,object=objects.yaml.",
+            show_default=False,
         ),
     ] = None,
     layers: Annotated[
@@ -62,7 +65,7 @@ def view(
     ] = None,
     scan: Annotated[str | None, typer.Option(help="Which scan of a 3DSSG file.", show_default=False)] = None,
     title: Annotated[
-        str | None, typer.Option(help="What stands at the top; by default the file's name.", show_default=False)
+        str | None, typer.Option(help="Title of the page; by default the name of the file.", show_default=False)
     ] = None,
     allow: Annotated[
         list[str] | None,
@@ -73,10 +76,10 @@ def view(
     open: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Write one HTML page with the layers of a scene in 3D, its typed H-tree beside them, and names with confidences.
+    """Show a scene on one HTML page: its layers in 3D, its typed H-tree, and its labels with probabilities.
 
-    The page needs no network and no other file: send it, keep it, open it anywhere. Hover a node, and its leaves and
-    bags light up; hover a bag, and its nodes do. Several scenes get a time slider.
+    The page needs no network and no other file: it can be sent, kept and opened anywhere. Hovering over a node
+    highlights its leaves and bags in the tree, and hovering over a bag its nodes. Several scenes get a time slider.
 
     Labels are those of the scene (semantic_class_probabilities, label space, names), or those of --labels: {"id of a
     node": "label", …}, or {"id": {"name": "label", "probabilities": {"label": 0.9, …}, "confirmed": true}, …}. With

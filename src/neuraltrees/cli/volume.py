@@ -11,9 +11,9 @@ import typer
 
 from neuraltrees.cli.terminal import Volume
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results, warnings and errors alone.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors.")]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Also print times, and where in the code an error arose.")
+    bool, typer.Option("--verbose", "-v", help="Also print running times, and the traceback of an error.")
 ]
 
 
@@ -35,6 +35,6 @@ def with_volume(command: Callable[..., None]) -> Callable[..., None]:
         for name, annotation in {"quiet": Quiet, "verbose": Verbose}.items()
     ]
     parameters = [*own, *added]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    vars(run)["__signature__"] = inspect.Signature(parameters)
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run

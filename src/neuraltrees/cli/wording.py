@@ -1,4 +1,4 @@
-"""Errors in the words of the command line: options instead of arguments, and one style for those of the parser."""
+"""Errors for the command line: options instead of Python arguments, and one style for errors of the parser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typer.models import ArgumentInfo, OptionInfo
 from neuraltrees.errors import NeuralTreesError, TreeTooLargeError, did_you_mean
 from neuraltrees.options import rule_in_words
 
-# What bounds the treewidth, per command.
+# The option that bounds the treewidth, per command.
 BOUNDS = {"htree": "--k 4", "train": "--max-treewidth 4", "tune": "max_treewidth: 4 in --config"}
 
 

@@ -1,4 +1,4 @@
-"""Graphs beside their H-trees, in the way of PyTorch Geometric, and tasks made of them."""
+"""Graphs with their H-trees as data of PyTorch Geometric, and tasks made from them."""
 
 from typing import TYPE_CHECKING
 

@@ -11,15 +11,15 @@ from torch_geometric.transforms import AddLaplacianEigenvectorPE
 
 from neuraltrees.checks import check_at_least
 
-ENTRIES = 2**22  # of the matrices that are multiplied at once
-DENSE = 2048  # nodes of a graph up to which its powers are dense
+ENTRIES = 2**22  # entries of the matrices that are multiplied at once
+DENSE = 2048  # number of nodes up to which dense matrices are used
 
 
 def return_probabilities(graphs: Sequence[Data], steps: int, dtype: torch.dtype = torch.float32) -> list[Tensor]:
-    """The probabilities that a random walk from a node is back after 1, 2, …, `steps` steps.
+    """The probabilities that a random walk from a node is back at the node after 1, 2, …, `steps` steps.
 
-    The same numbers as PyG's `AddRandomWalkPE`, for many graphs at once. They do not depend on the numbering of nodes,
-    but for rounding.
+    The same numbers as PyG's `AddRandomWalkPE`, for many graphs at once. Except for rounding, they do not depend on the
+    numbering of the nodes.
 
     Shapes: each :math:`(n, steps)`
 
@@ -68,7 +68,7 @@ def laplacian_vectors(graphs: Sequence[Data], count: int) -> list[Tensor]:
 
 
 def _walk(graph: Data, size: int, dtype: torch.dtype) -> Tensor:
-    """The transition matrix, padded by zeros; a node without edges goes nowhere."""
+    """The transition matrix, padded by zeros; the row of a node without edges is zero."""
     source, target = graph.edge_index
     matrix = torch.zeros(size, size, dtype=dtype)
     matrix.index_put_((source, target), torch.ones(len(source), dtype=dtype), accumulate=True)
@@ -76,7 +76,7 @@ def _walk(graph: Data, size: int, dtype: torch.dtype) -> Tensor:
 
 
 def _diagonals(walk: Tensor, steps: int) -> Tensor:
-    """The diagonals of its first powers: of half as many powers, since that of A B needs no product.
+    """The diagonals of the first powers. Half of the powers suffice: the diagonal of A B needs no matrix product.
 
     Shapes: walk :math:`(G, n, n)` → :math:`(G, n, steps)`
     """
@@ -93,7 +93,7 @@ def _diagonals(walk: Tensor, steps: int) -> Tensor:
 
 
 def _of_large(graph: Data, steps: int, dtype: torch.dtype) -> Tensor:
-    """The same column by column, with a sparse matrix."""
+    """The return probabilities of a large graph, some columns at a time, with a sparse matrix."""
     rows = graph.num_nodes
     source = graph.edge_index[0]
     degree = torch.bincount(source, minlength=rows).clamp(min=1)

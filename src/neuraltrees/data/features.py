@@ -1,4 +1,4 @@
-"""What the features of nodes and edges look like, and whether those of a graph do."""
+"""The form of the features of nodes and edges, and checks that a graph has features of that form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuraltrees.nn.encoder import Categories, Features
 
 
 def node_features(graphs: Sequence[Data]) -> Features:
-    """The features of the nodes of some graphs: so many numbers, or categories where `x` holds integers.
+    """The form of the node features of some graphs: the number of columns, or `Categories` if `x` holds integers.
 
     >>> node_features([Data(x=torch.tensor([[0, 4], [2, 1]]))])
     Categories(sizes=(3, 5))
@@ -31,7 +31,7 @@ def node_features(graphs: Sequence[Data]) -> Features:
 
 
 def edge_features(graphs: Sequence[Data]) -> int | Categories | None:
-    """The features of the edges of some graphs; None where a graph has none."""
+    """The form of the edge features of some graphs; None if no graph has any."""
     columns = [edge_attr_of(graph) for graph in graphs]
     without = [number for number, each in enumerate(columns) if each is None]
     if len(without) == len(columns):
@@ -53,7 +53,7 @@ def _found(columns: Sequence[Tensor]) -> int | Categories | None:
 
 
 def check_features(graph: Data, features: Features, edges: int | Categories | None, node_type: Tensor) -> None:
-    """Raises `InputError` unless a graph has such features.
+    """Raises `InputError` unless a graph has features of this form.
 
     Shapes: node_type :math:`(n)`
     """
@@ -85,7 +85,7 @@ def check_features(graph: Data, features: Features, edges: int | Categories | No
 
 
 def edge_attr_of(graph: Data) -> Tensor | None:
-    """The features of the edges, a row for each."""
+    """The features of the edges, a row per edge; None if there are none."""
     attr: Any = graph.get("edge_attr")
     if attr is None:
         return None
@@ -96,7 +96,7 @@ def edge_attr_of(graph: Data) -> Tensor | None:
 
 
 def check_columns(name: str, values: Any, width: int, what: str) -> None:
-    """Raises `InputError` unless there are finite numbers in so many columns."""
+    """Raises `InputError` unless the values are finite numbers in `width` columns."""
     if not isinstance(values, Tensor) or values.dim() != 2 or values.is_complex() or values.dtype == torch.bool:
         came = "none" if values is None else type(values).__name__
         came = f"{values.dtype} of shape {tuple(values.shape)}" if isinstance(values, Tensor) else came
@@ -107,14 +107,14 @@ def check_columns(name: str, values: Any, width: int, what: str) -> None:
         raise InputError(f"Expected {width} features per {what}; got {values.shape[1]}.")
     dense = values.layout == torch.strided
     # Networks compute in single precision, where large numbers of double precision are infinite.
-    entries = (values if dense else values.to_sparse_coo().coalesce().values()).float()  # type: ignore[no-untyped-call]
+    entries = (values if dense else values.to_sparse().coalesce().values()).float()
     if not entries.isfinite().all():
         where = f" at {what} {int((~entries.isfinite()).any(1).nonzero()[0])}" if dense else ""
         raise InputError(f"Expected finite features; got NaN or infinity{where}. Remove or replace such values.")
 
 
 def check_categories(name: str, values: Tensor, categories: Categories) -> None:
-    """Raises `InputError` unless every column holds integers that occur in it."""
+    """Raises `InputError` unless every column of categories holds integers from 0 to its size - 1."""
     columns = values[:, : len(categories.sizes)]
     limit = torch.tensor(categories.sizes)
     wrong = (columns < 0) | (columns >= limit) | (columns != columns.long())
@@ -138,7 +138,7 @@ def describe(features: Features | None) -> Any:
 
 
 def from_description(content: Any) -> Any:
-    """What `describe` wrote."""
+    """The features of a result of `describe`."""
     if isinstance(content, dict) and isinstance(content.get("categories"), list):
         return Categories(content["categories"], content.get("vocabulary"), content.get("numbers", 0))
     if isinstance(content, dict):

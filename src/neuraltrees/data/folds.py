@@ -1,4 +1,4 @@
-"""Splits of whole collections of graphs: cross validation, and parts that belong to a dataset."""
+"""Splits by folds for cross validation, and splits that are stored with a dataset."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fold_split(y: Tensor, folds: int = 10, seed: int = 0) -> Split:
         raise InputError(f"Expected at least {folds} items, one per fold; got {len(y)}.")
     turn, division = seed % folds, seed // folds
     order = torch.randperm(len(y), generator=torch.Generator().manual_seed(division))
-    # In the order of their classes, items are dealt to the folds in turn: so each class is, too.
+    # Items sorted by class go to the folds in turn, so that every fold has the same share of each class.
     dealt = order[y[order].argsort(stable=True)]
     fold = torch.empty(len(y), dtype=torch.int64)
     fold[dealt] = torch.arange(len(y)) % folds
@@ -44,8 +44,8 @@ def fold_split(y: Tensor, folds: int = 10, seed: int = 0) -> Split:
 
 
 def stored_split(part: Tensor, seed: int = 0) -> Split:
-    """The split that belongs to a dataset, the same for every seed: 0 trains, 1 validates, 2 tests, others do not take
-    part.
+    """The split that is stored with a dataset, the same for every seed: 0 trains, 1 validates, 2 tests, other items are
+    not used.
 
     Shapes: part :math:`(items)`
 

@@ -1,4 +1,4 @@
-"""Whether graphs have what a task says of them."""
+"""Checks that graphs have the features, edges and node types of a task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_graph(graph: Data, features: Features, edge_features: int | Categories
         if value is not None and not isinstance(value, Tensor):
             raise InputError(f"Expected {name} as a tensor; got {type(value).__name__}. Use torch.as_tensor.")
     if isinstance(graph, HTreeData):
-        graph.htree  # noqa: B018  raises if the tree is another graph's
+        _ = graph.htree  # raises an error if the tree is that of another graph
     count = graph.x.shape[0] if isinstance(graph.x, Tensor) and graph.x.dim() else 0
     if len(types) > 1 and graph.get("node_type") is None:
         raise InputError(f"Expected node_type, since there are the types {', '.join(types)}; got none.")
@@ -53,7 +53,7 @@ def _check_edges(edge_index: Tensor | None, num_nodes: int) -> None:
 
 
 def listed(graphs: Iterable[Data]) -> list[Data]:
-    """The graphs as a list; `InputError` for what is none."""
+    """The graphs as a list; anything else raises `InputError`."""
     if isinstance(graphs, BaseData) or not isinstance(graphs, Iterable):
         raise InputError(
             f"Expected a list of graphs; got {type(graphs).__name__}. Put a single one in brackets: [graph]."
@@ -65,7 +65,7 @@ def listed(graphs: Iterable[Data]) -> list[Data]:
 
 
 def type_of(graph: Data, types: Sequence[str]) -> Tensor:
-    """The node types of a graph: all 0 where there is one type alone, or where it has none."""
+    """The node types of a graph; all 0 if there is only one type, or if the graph has no `node_type`."""
     kinds: Tensor | None = graph.get("node_type") if len(types) > 1 else None
     if kinds is None:
         return torch.zeros(graph.num_nodes, dtype=torch.int64)

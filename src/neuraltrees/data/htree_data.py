@@ -33,7 +33,7 @@ TREE_ATTRIBUTES: dict[str, Numbering | None] = {
 }
 
 
-class HTreeData(Data):  # type: ignore[misc]
+class HTreeData(Data):  # type: ignore[misc]  # PyG has no types
     r"""A graph with all its attributes, and beside it the H-tree: one `Data` that PyG batches, moves, saves and loads.
 
     A batch of graphs holds the forest of their trees, because each tensor below can be cut into graphs and joined again

@@ -1,4 +1,4 @@
-"""Graphs as JSON, for programs that know nothing of PyG."""
+"""Graphs as JSON, for programs that do not use PyG."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def read_graphs(
     Args:
         path: one graph, or several under "graphs"; `.gz` and `.xz` are unpacked.
         types: the node types, in their order.
-        edge_features: whether every graph must have features of its edges.
-        ragged: whether node types may have other numbers of features; narrower ones are padded with zeros.
+        edge_features: whether every graph must have edge features.
+        ragged: whether node types may have different numbers of features; shorter ones are padded with zeros.
     """
     try:
         content = json.loads(read_whole(path))
@@ -55,7 +55,7 @@ def read_graphs(
 def graphs_of(
     content: Any, where: object, types: Sequence[str], edge_features: bool = False, ragged: bool = False
 ) -> tuple[list[Data], list[list[str]]]:
-    """The same of parsed JSON; `where` it is from is said in errors."""
+    """`read_graphs` for parsed JSON; errors name `where` it is from."""
     several = isinstance(content, dict) and "graphs" in content
     listed = content["graphs"] if several else [content]
     if not isinstance(listed, list) or not listed:
@@ -111,7 +111,7 @@ def _data(graph: JsonGraph, types: Sequence[str], place: str, ragged: bool) -> D
 def _edges(graph: JsonGraph, place: str) -> tuple[Tensor, Tensor | None]:
     """Both directions of every edge, each once, and their features."""
     edge_index = torch.tensor(graph.edges, dtype=torch.int64).reshape(-1, 2).t().contiguous()
-    # Whoever writes an edge once means both directions; an H-tree does not mind, a GNN would.
+    # An edge that is written once stands for both directions, which a GNN needs.
     both, which = torch.unique(torch.cat([edge_index, edge_index.flip(0)], 1), dim=1, return_inverse=True)
     if graph.edge_attr is None:
         return both, None

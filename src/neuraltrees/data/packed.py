@@ -62,7 +62,7 @@ class PackedGraphs:
     def of_edges(
         cls, x: Tensor, edge: Tensor, y: Tensor, node_ptr: Tensor, edge_ptr: Tensor, edge_attr: Tensor | None = None
     ) -> PackedGraphs:
-        """The same of edges that are stored once each; the other direction is added beside every one."""
+        """The graphs of edges that are stored in one direction; the other direction is added."""
         both = torch.stack([edge, edge.flip(0)], -1).flatten(1)
         attr = None if edge_attr is None else edge_attr.repeat_interleave(2, 0)
         return cls(x, both, y, node_ptr, 2 * edge_ptr, attr)
@@ -97,7 +97,7 @@ class PackedGraphs:
         return iter(self.graphs())
 
     def graphs(self) -> list[Data]:
-        """Every graph as PyG has it, in views of the arrays."""
+        """Every graph as PyG data, as views of the arrays."""
         nodes, edges = self.num_nodes.tolist(), self.num_edges.tolist()
         ones = [1] * len(self)
         parts = (

@@ -1,4 +1,4 @@
-"""How features are prepared before a network sees them; kept with it, so that predictions prepare theirs alike."""
+"""Scaling of features; a bundle stores it, so that the inputs of predictions are scaled as in training."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from neuraltrees.data.encodings import laplacian_vectors, return_probabilities
 from neuraltrees.data.scene_geometry import BOX, SceneGeometry
 from neuraltrees.errors import InputError
 
-FARTHEST = 4.0  # geometry: standard deviations from the mean
+FARTHEST = 4.0  # standard deviations from the mean at which features of geometry are clipped
 
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    r"""Some features by their logarithm, then all shifted and divided; their squares beside them if wanted.
+    r"""Takes the logarithm of some features, standardises all of them, and appends their squares if wanted.
 
     Args:
         logarithm: columns that are replaced by their logarithm, such as sizes.
-        mean, std: subtracted, and divided by, if given; one row for all nodes, or one for each node type.
+        mean, std: mean and standard deviation for standardisation, if given; one row for all nodes, or one per node
+            type.
         squares: whether to append :math:`(z^2 - 1) / \sqrt{2}` of every scaled feature z, of mean 0 and standard
-            deviation 1 if z is normal. A linear layer on both is the best classifier of classes with normal features.
-        geometry: whether `SceneGeometry` comes first. Then features are cut off four standard deviations from the mean.
-        edge_mean, edge_std: the same of edge features, a row for each pair of node types (source · types + target).
+            deviation 1 if z is normal. If the features of each class are normal and independent, a linear layer on both
+            is the optimal classifier.
+        geometry: whether `SceneGeometry` is applied first. Features are then clipped at four standard deviations.
+        edge_mean, edge_std: the same for edge features, a row per pair of node types (source · types + target).
         walks: how many return probabilities of random walks are appended; see `return_probabilities`.
-        laplacian: how many eigenvectors of the Laplacian are appended, too; see `laplacian_vectors`.
-        encoding_mean, encoding_std: subtracted from what is appended, and divided by.
+        laplacian: how many eigenvectors of the Laplacian are appended; see `laplacian_vectors`.
+        encoding_mean, encoding_std: mean and standard deviation of the appended columns.
 
     Shapes: mean and std :math:`(F)` or :math:`(K, F)`, edge_mean and edge_std :math:`(K^2, D)`, encoding_mean and
     encoding_std :math:`(walks + laplacian)`
@@ -94,7 +96,7 @@ class Scaling:
 
     @property
     def scales(self) -> bool:
-        """Whether it changes the features that are there."""
+        """Whether it changes the given features."""
         return bool(self.logarithm) or self.mean is not None or self.squares or self.geometry
 
     @property
@@ -104,7 +106,7 @@ class Scaling:
 
     @property
     def given_features(self) -> int | None:
-        """How many features a node has before, where that follows from the scaling alone."""
+        """How many features a node has before scaling, if that follows from the scaling alone."""
         return BOX if self.geometry else None
 
     def apply(self, graph: Data) -> Data:
@@ -113,13 +115,13 @@ class Scaling:
         return self.encode([self._scaled(graph)])[0]
 
     def encode(self, graphs: Sequence[Data]) -> list[Data]:
-        """Copies of graphs that are scaled already, with positional encodings appended; many at once are quicker."""
+        """Copies of graphs that are scaled already, with positional encodings appended; fastest for many at once."""
         if not self.encodings:
             return [copy(graph) for graph in graphs]
         return self._appended(graphs, self._encodings(graphs))
 
     def fit_encodings(self, graphs: Sequence[Data]) -> tuple[Scaling, list[Data]]:
-        """The same scaling, with encodings of mean 0 and standard deviation 1 on these graphs; and them encoded."""
+        """This scaling with encodings of mean 0 and standard deviation 1 on these graphs, and the encoded graphs."""
         found = self._encodings(graphs)
         rows = torch.cat(found)
         mean, std = _statistics(rows, torch.zeros(len(rows), dtype=torch.int64), 1)
@@ -194,7 +196,7 @@ def _pairs(graph: Data, types: int) -> Tensor:
 
 
 def _statistics(values: Tensor, group: Tensor, groups: int) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation of every column in every group; 0 and 1 where it has not two rows.
+    """Mean and standard deviation of every column per group; the deviation of fewer than two rows is 1.
 
     Shapes: values :math:`(n, F)`, group :math:`(n)` → twice :math:`(groups, F)`
     """

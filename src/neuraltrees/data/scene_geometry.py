@@ -1,4 +1,4 @@
-"""Geometry of scene graphs: where things are and how large, relative to their room and to their neighbours."""
+"""Geometry of scene graphs: positions and sizes relative to the room and to neighbours."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NODE_COLUMNS, EDGE_COLUMNS = 25, 6
 LEAST = 1e-3  # boxes are at least this large
 
 
-class SceneGeometry(BaseTransform):  # type: ignore[misc]
+class SceneGeometry(BaseTransform):  # type: ignore[misc]  # PyG has no types
     r"""Features of scene graphs that stay the same when the whole scene is moved.
 
     A graph has `x` with centroid and size of the bounding box of every node, z upwards, and `node_type`, 0 for its one
-    room. What comes back has the same columns for rooms and objects:
+    room. The result has the same columns for rooms and objects:
 
     - `x`: the centroid relative to the room's, in lengths and in shares of the room; the logarithms of the size, of the
       size relative to the room's, and of the horizontal size by length; the heights of bottom and top over floor and

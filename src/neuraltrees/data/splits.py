@@ -1,4 +1,4 @@
-"""Which nodes train, validate and test: the random splits of the paper."""
+"""Splits into training, validation and test items: the random splits of the paper."""
 
 from __future__ import annotations
 
@@ -57,8 +57,6 @@ class Split:
             return NotImplemented
         return all(torch.equal(getattr(self, name), getattr(other, name)) for name in ("train", "val", "test"))
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return "Split(train={}, val={}, test={})".format(*self.counts)
 
@@ -70,7 +68,7 @@ def _mask(name: str, given: Any) -> Tensor:
     except (TypeError, ValueError, RuntimeError):
         raise InputError(f"Expected {name} as a mask, a boolean per node; got {type(given).__name__}.") from None
     if mask.dtype != torch.bool or mask.dim() != 1:
-        advice = " Of node numbers: mask = torch.zeros(n, dtype=torch.bool); mask[numbers] = True."
+        advice = " From node numbers: mask = torch.zeros(n, dtype=torch.bool); mask[numbers] = True."
         advice = "" if mask.dtype == torch.bool or mask.is_floating_point() else advice
         raise InputError(
             f"Expected {name} as a mask, a boolean per node; got {mask.dtype} of shape {tuple(mask.shape)}.{advice}"
@@ -141,7 +139,7 @@ def _sizes(given: Any, what: str) -> list[int]:
 
 
 def _drawn(count: int, shares: tuple[float, float, float], seed: int) -> Split:
-    """So many items, of which these shares train, validate and test."""
+    """A random split of `count` items by these shares."""
     for name, share in zip(("train", "val", "test"), shares, strict=True):
         if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share < 1:
             raise InputError(f"Expected the share {name} between 0 and 1; got {share!r}.")
@@ -158,7 +156,7 @@ def _drawn(count: int, shares: tuple[float, float, float], seed: int) -> Split:
 def citation_split(
     y: Tensor, train_per_class: int | None = 20, num_val: int = 500, num_test: int = 1000, seed: int = 0
 ) -> Split:
-    """Draws 500 nodes to validate and 1,000 to test at random; of the others, so many of each class train, or all.
+    """Draws 500 validation and 1,000 test nodes at random; of the others, some of each class train, or all.
 
     For one seed, the validation and the test nodes stay the same whatever `train_per_class` is, and a smaller training
     set is part of a larger one.
@@ -168,8 +166,8 @@ def citation_split(
     Args:
         y: the class of every node, from 0.
         train_per_class: training nodes of each class; None for all that remain.
-        num_val: validation nodes.
-        num_test: test nodes.
+        num_val: number of validation nodes.
+        num_test: number of test nodes.
         seed: the same seed gives the same split.
 
     >>> citation_split(torch.arange(30) % 3, train_per_class=4, num_val=5, num_test=10)

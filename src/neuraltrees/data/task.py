@@ -1,4 +1,4 @@
-"""A task: graphs with labels and what to learn of them, checked once before anything is trained."""
+"""A task: graphs with labels and an objective, checked once before a training."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Splitter: TypeAlias = Callable[[int], Split]
 
 
 class Inputs(Protocol):
-    """How inputs that are no graphs, such as scenes, become graphs; kept with a trained network."""
+    """How inputs that are not graphs, such as scenes, become graphs; a bundle stores it."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for files."""
@@ -37,24 +37,25 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
-    """Graphs, and what to learn of their nodes or of themselves.
+    """Graphs with labels per node or per graph, and the objective.
 
     Args:
         graphs: each with features `x`, labels `y` and `edge_index`; where there are several node types, also
-            `node_type`, numbered as the labels list them; `edge_attr` where edges have features. A graph with an H-tree
-            keeps it, others get theirs when a network needs it.
-        objective: what to learn; the names of labels, or those of each node type, stand for `Classification` of nodes.
-        max_treewidth: bound for H-trees that are built, later for predictions as well; see `ToHTree`. Say it also for
-            graphs that come with trees of bounded treewidth.
+            `node_type`, numbered in the order of the labels; `edge_attr` if edges have features. A graph with an H-tree
+            keeps it; for others, one is built when a network needs it.
+        objective: what is learned; names of labels, or a mapping of node types to names, stand for `Classification`
+            per node.
+        max_treewidth: treewidth bound of H-trees that are built, also for later predictions; see `ToHTree`. Set it also
+            if the graphs come with trees of bounded treewidth.
         seed: breaks ties in H-trees that are built.
         scaling: how the features were scaled; see `scaled`.
         splitter: the split that belongs to a seed; by default 70 / 10 / 20 % of the items at random.
-        features: what the features of nodes are, if the graphs do not show it: `Categories`, or a mapping of node types
-            to their own. Integers are categories.
-        edge_features: the same of edges; by default what `edge_attr` holds.
+        features: the form of the node features, if it cannot be told from the graphs: `Categories`, or a mapping from
+            node types to the form of each. Integers are categories.
+        edge_features: the same for edges; by default the form of `edge_attr`.
         sampler: how the treewidth is bounded; see `sample_bounded_treewidth`.
         method, terminal: how H-trees are built; see `ToHTree`.
-        inputs: what the graphs were made from, for predictions: `SceneFormat`.
+        inputs: how graphs were made from other inputs, for predictions: `SceneFormat`.
 
     >>> graph = Data(x=torch.eye(3), y=torch.tensor([0, 1, 1]), edge_index=torch.tensor([[0, 1], [1, 2]]))
     >>> Task([graph], {"node": ("even", "odd")})
@@ -151,17 +152,17 @@ class Task:
 
     @property
     def num_items(self) -> int:
-        """How many nodes or graphs may have labels."""
+        """The number of items: of nodes or of graphs."""
         return self.num_nodes if self.objective.level == "node" else len(self.graphs)
 
     @property
     def num_features(self) -> int:
-        """Columns of `x`."""
+        """The number of columns of `x`."""
         return int(self.graphs[0].num_features)
 
     @property
     def y(self) -> Tensor:
-        """The labels of all items, graph after graph, as the graphs have them."""
+        """The labels of all items, graph after graph, as stored in the graphs."""
         return torch.cat([self.objective.labels_of(graph) for graph in self.graphs])
 
     @property
@@ -179,12 +180,12 @@ class Task:
         return random_node_split(self.num_items, seed=seed) if self.splitter is None else self.splitter(seed)
 
     def with_trees(self) -> Task:
-        """The same task, its graphs with their H-trees."""
+        """The same task with an H-tree for every graph."""
         graphs = with_trees(self.graphs, TreeSettings.of(self))
         return self if graphs is self.graphs else self.replace(graphs=graphs)
 
     def replace(self, **changes: Any) -> Task:
-        """The same but for some values."""
+        """A copy of the task with some values changed."""
         return replace(self, **changes)
 
     def scaled(
@@ -194,14 +195,14 @@ class Task:
         squares: bool = False,
         geometry: bool = False,
     ) -> Task:
-        """The same task with scaled features; a bundle of what is trained on it scales its inputs alike.
+        """The same task with scaled features; a bundle that is trained on it scales its inputs in the same way.
 
         Args:
             logarithm: columns that are replaced by their logarithm.
             standardise: whether every feature gets mean 0 and standard deviation 1.
             squares: whether the squares of the scaled features are appended; see `Scaling`.
-            geometry: for scene graphs, whether `SceneGeometry` comes first. Node types are then scaled apart, and have
-                an encoder each; so are edges, by the types of their ends.
+            geometry: for scene graphs, whether `SceneGeometry` is applied first. Each node type is then scaled
+                separately and has its own encoder; edges are scaled by the types of their ends.
         """
         if self.scaling.changes:
             raise InputError("Expected a task that is not scaled yet; got a scaled one.")
@@ -219,7 +220,7 @@ class Task:
 
     def encoded(self, walks: int = 0, laplacian: int = 0) -> Task:
         """The same task with positional encodings beside the features, each column of mean 0 and standard deviation 1;
-        a bundle encodes its inputs alike.
+        a bundle encodes its inputs in the same way.
 
         Args:
             walks: how many return probabilities of random walks; see `return_probabilities`.
@@ -279,7 +280,7 @@ class Task:
             self.objective.check_training(y, kinds, split.train | split.val | split.test, split.train)
 
     def fingerprint(self) -> str:
-        """A hash of all that a model can see, to tell tasks apart."""
+        """A hash of all data that a model can see, to tell tasks apart."""
         own = [getattr(each, "__qualname__", repr(each)) for each in (getattr(self.objective, "own_loss", None),)]
         what = (self.objective.name, self.objective.as_dict(), self.objective.metric.name, own)
         plain = (self.method, self.terminal) == ("min_fill", "clique")

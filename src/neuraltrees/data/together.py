@@ -1,4 +1,4 @@
-"""A quick look at all graphs of a task at once, so that tens of thousands need not be checked one by one."""
+"""A fast check of all graphs of a task at once, so that tens of thousands need not be checked one by one."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ BLOCK = 4096  # graphs whose arrays are joined at a time
 def surely_fine(
     graphs: Sequence[Data], objective: Objective, features: Features | None, edges: int | Categories | None
 ) -> bool:
-    """Whether all graphs have valid features, edges and labels; False wherever only a look at each can tell.
+    """Whether all graphs surely have valid features, edges and labels; False if the graphs must be checked one by one.
 
-    It knows plain graphs of one node type, with labels of graphs of the library's own objectives. A graph that is not
-    valid is to be found, and an error made, by checking one by one.
+    It covers plain graphs of one node type with labels per graph, of the objectives of this library. After False, a
+    check of every graph finds the mistake, if there is one, and raises its error.
     """
     if isinstance(features, dict) or features is None or not all(type(graph) is Data for graph in graphs):
         return False
@@ -63,7 +63,7 @@ def _columns_fine(columns: Sequence[Any], expected: int | Categories | Any) -> b
         return False
     values = torch.cat(list(columns))
     if isinstance(expected, Categories):
-        if values.is_floating_point() or values.shape[1] != expected.width:
+        if values.is_floating_point() or expected.numbers or values.shape[1] != expected.width:
             return False
         if not len(values):
             return True

@@ -1,4 +1,4 @@
-"""Data → data with its H-tree: a function for one graph, one for a whole dataset, and the PyG transform."""
+"""PyG data → data with an H-tree: functions for one graph and for a dataset, and a PyG transform."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def attach_htrees(
         graphs = [s.subgraph for s in samples]
         decompositions = None if method == "canonical" else [s.decomposition for s in samples]
     elif method in DEFAULT_SECONDS:
-        # Each graph has the time for itself.
+        # The time limit is per graph.
         decompositions = [decompose(graph, method, seed=seed, restarts=restarts) for graph in graphs]
     union = Graph.union(graphs)
     joined = None if decompositions is None else _side_by_side(decompositions, union)
@@ -118,7 +118,7 @@ def attach_htrees(
     return [HTreeData._from_attributes(data, part) for data, part in zip(listed, parts, strict=True)]
 
 
-class ToHTree(BaseTransform):  # type: ignore[misc]
+class ToHTree(BaseTransform):  # type: ignore[misc]  # PyG has no types
     """PyG transform that sets the H-tree beside the graph: `Data` → `HTreeData`; see `attach_htree`.
 
     Args:

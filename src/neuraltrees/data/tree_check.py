@@ -1,4 +1,4 @@
-"""Whether an H-tree belongs to a graph."""
+"""Checks that an H-tree was built for a graph."""
 
 from __future__ import annotations
 

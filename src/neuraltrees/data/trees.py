@@ -1,4 +1,4 @@
-"""How the graphs of a task or of a bundle get their H-trees."""
+"""H-trees for the graphs of a task or of a bundle."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TreeSettings:
 
     @classmethod
     def of(cls, given: Any) -> TreeSettings:
-        """Those of a task or of a bundle."""
+        """The settings of a task or of a bundle."""
         return cls(*(getattr(given, name) for name in cls.__match_args__))
 
 
@@ -51,7 +51,7 @@ def with_trees(graphs: Sequence[Data], settings: TreeSettings) -> Sequence[Data]
 def graph_union(graphs: Sequence[Data], settings: TreeSettings | None = None) -> Data:
     """One graph of all, with the graph of every node in `batch`, and with `settings` their H-trees as one forest.
 
-    It holds nothing else of the graphs: for many small ones this is much quicker than `Batch.from_data_list`.
+    It has no other attributes: for many small graphs this is much faster than `Batch.from_data_list`.
     """
     sizes = torch.tensor([graph.num_nodes for graph in graphs], dtype=torch.int64)
     first = sizes.cumsum(0) - sizes

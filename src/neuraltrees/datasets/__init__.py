@@ -1,4 +1,4 @@
-"""Datasets: a registry of names, the paper's data, generated scenes, and their splits."""
+"""Datasets: a registry of names, the data of the paper, generated scenes, and their splits."""
 
 from typing import TYPE_CHECKING
 

@@ -12,6 +12,7 @@ from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.datasets import Planetoid
 from torch_geometric.io import read_planetoid_data
 
+from neuraltrees.datasets.inventory import PLACES
 from neuraltrees.datasets.root import PublicFile
 from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.files import PathLike
@@ -53,7 +54,7 @@ CHECKSUMS: dict[str, dict[str, str]] = {
 }
 
 
-class CitationNetwork(InMemoryDataset):  # type: ignore[misc]
+class CitationNetwork(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
     """A citation network as a dataset of one graph: `CitationNetwork("Cora")[0]`.
 
     The `Data` is that of PyG's `Planetoid`, with the public split in its masks, except that the features are
@@ -102,7 +103,7 @@ class CitationNetwork(InMemoryDataset):  # type: ignore[misc]
 def raw_files(name: Name | str) -> list[PublicFile]:
     """The eight published files of a citation network, in one folder."""
     return [
-        PublicFile(f"planetoid/{name}/raw/{file}", f"{Planetoid.url}/{file}", checksum)
+        PublicFile(f"{PLACES[name.lower()][0]}/{file}", f"{Planetoid.url}/{file}", checksum)
         for part, checksum in CHECKSUMS[name].items()
         for file in [f"ind.{name.lower()}.{part}"]
     ]

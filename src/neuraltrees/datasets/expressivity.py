@@ -1,4 +1,4 @@
-"""Graphs that are hard to tell apart: CSL and EXP with classes, BREC and SR25 as pairs."""
+"""Graphs that are hard to distinguish: CSL and EXP with classes, BREC and SR25 as pairs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from neuraltrees.data.folds import fold_split
 from neuraltrees.data.packed import PackedGraphs
 from neuraltrees.data.task import Task
+from neuraltrees.datasets.inventory import PLACES
 from neuraltrees.datasets.spec import DataSpec
 from neuraltrees.datasets.stored_graphs import AGAIN, as_tensor, find_stored, read_arrays, read_processed
 from neuraltrees.errors import InputError
@@ -39,7 +40,7 @@ BREC = {
 
 @dataclass(frozen=True, eq=False)
 class GraphPair:
-    """Two graphs that are not isomorphic, whose nodes have all the same features."""
+    """Two graphs that are not isomorphic; all nodes have the same features."""
 
     category: str
     first: Data
@@ -58,12 +59,10 @@ def load_expressivity(spec: DataSpec) -> Task:
 
 def classified(name: str, root: PathLike | None = None) -> PackedGraphs:
     """The graphs of CSL (150, ten classes) or EXP (1,200, two classes)."""
-    places = [f"expressivity/{name}.npz"]
     advice = "Put the file there."
     if name == "csl":
-        places += [f"{folder}CSL/processed/data.pt" for folder in ("", "GNNBenchmarkDataset/", "expressivity/")]
         advice = "PyG downloads it: torch_geometric.datasets.GNNBenchmarkDataset('ROOT', 'CSL')."
-    path = find_stored(root, name.upper(), places, advice)
+    path = find_stored(root, name.upper(), PLACES[name], advice)
     return _plain(read_processed(path) if path.suffix == ".pt" else _read(path), name == "exp")
 
 
@@ -84,7 +83,7 @@ def _plain(packed: PackedGraphs, categories: bool) -> PackedGraphs:
 
 def brec(root: PathLike | None = None) -> list[GraphPair]:
     """The 400 pairs of BREC (Wang and Zhang, 2024): graphs that 1-WL, and for some the 3-WL test, cannot tell apart."""
-    folder = find_stored(root, "BREC", ["expressivity/brec", "brec", "BREC"], "Put its .npy files into such a folder.")
+    folder = find_stored(root, "BREC", PLACES["brec"], "Put its .npy files into such a folder.")
     return [pair for file, category in BREC.items() for pair in _pairs(folder / f"{file}.npy", category)]
 
 
@@ -114,6 +113,6 @@ def _decoded(text: bytes | str) -> Data:
 
 def sr25(root: PathLike | None = None) -> list[GraphPair]:
     """All 105 pairs of the 15 strongly regular graphs with 25 nodes of degree 12."""
-    path = find_stored(root, "SR25", ["expressivity/sr25.npz"], "Put the file there.")
+    path = find_stored(root, "SR25", PLACES["sr25"], "Put the file there.")
     graphs = [Data(x=graph.x, edge_index=graph.edge_index) for graph in _plain(_read(path), False)]
     return [GraphPair("strongly regular", *pair) for pair in combinations(graphs, 2)]

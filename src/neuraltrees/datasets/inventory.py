@@ -1,22 +1,39 @@
-"""Which of the public datasets are on this machine."""
+"""Where the files of public datasets are under the data root, and which of them are on this machine."""
 
 from __future__ import annotations
 
 from neuraltrees.datasets.root import find_data_root
 from neuraltrees.files import PathLike
 
-# Where the loaders look first, and where the packages that download a dataset put it, relative to the data root.
+
+def _folders_of_pyg(folders: tuple[str, ...], processed: str) -> tuple[str, ...]:
+    """The folders where PyG keeps the graphs that it has processed, then those of the files that it has downloaded."""
+    return tuple(f"{folder}/{kind}" for kind in (processed, "raw") for folder in folders)
+
+
+# Where the loaders look, in this order; paths are relative to the data root.
 PLACES: dict[str, tuple[str, ...]] = {
     "stanford3dsg": ("stanford3dsg/Stanford3DSG.pkl",),
     **{name.lower(): (f"planetoid/{name}/raw",) for name in ("Cora", "CiteSeer", "PubMed")},
-    "zinc": ("molecules/zinc/zinc12k.npz", "ZINC/subset/processed", "zinc/subset/processed"),
-    "peptides-func": ("molecules/peptides/peptides_func.npz", "LRGB/peptides-func/processed"),
+    "zinc": (
+        "molecules/zinc/zinc12k.npz",
+        *_folders_of_pyg(("molecules/zinc", "ZINC", "zinc"), "subset/processed"),
+    ),
+    "peptides-func": (
+        "molecules/peptides/peptides_func.npz",
+        *_folders_of_pyg(
+            ("molecules/peptides-func", "LRGB/peptides-func", "lrgb/peptides-func", "peptides-func"), "processed"
+        ),
+    ),
     **{
         name: (f"molecules/moleculenet/{name}.npz", f"ogb/ogbg_mol{name}", f"OGB/ogbg_mol{name}", f"ogbg_mol{name}")
         for name in ("esol", "freesolv", "bace", "tox21", "hiv")
     },
     "tu:NAME": ("tu", "TUDataset", "TU"),
-    "csl": ("expressivity/csl.npz", "CSL/processed/data.pt", "GNNBenchmarkDataset/CSL/processed/data.pt"),
+    "csl": (
+        "expressivity/csl.npz",
+        *(f"{folder}CSL/processed/data.pt" for folder in ("", "GNNBenchmarkDataset/", "expressivity/")),
+    ),
     "exp": ("expressivity/exp.npz",),
     "brec": ("expressivity/brec", "brec", "BREC"),
     "sr25": ("expressivity/sr25.npz",),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from torch import Tensor
 from neuraltrees.data.folds import stored_split
 from neuraltrees.data.packed import PackedGraphs
 from neuraltrees.data.task import Task
+from neuraltrees.datasets.inventory import PLACES
 from neuraltrees.datasets.molecule_features import ATOMS, BONDS, ZINC_ATOMS, ZINC_BONDS
 from neuraltrees.datasets.ogb_files import read_ogb
 from neuraltrees.datasets.pickles import load_tensors
@@ -64,11 +64,10 @@ def zinc(root: PathLike | None = None) -> tuple[PackedGraphs, Tensor]:
 
     Shapes: the part :math:`(G)`: 0 trains, 1 validates, 2 tests
     """
-    folders = _both(("molecules/zinc/", "ZINC/", "zinc/"), "subset/processed")
     path = find_stored(
         root,
         "ZINC-12k",
-        ["molecules/zinc/zinc12k.npz", *folders],
+        PLACES["zinc"],
         "PyG downloads it: torch_geometric.datasets.ZINC('ROOT/ZINC', subset=True).",
     )
     if path.is_dir():
@@ -80,12 +79,10 @@ def zinc(root: PathLike | None = None) -> tuple[PackedGraphs, Tensor]:
 
 def peptides(root: PathLike | None = None) -> tuple[PackedGraphs, Tensor]:
     """Peptides-func and the part of every graph; from `peptides_func.npz`, or the folder of PyG's `LRGBDataset`."""
-    name = "peptides-func"
-    folders = _both((f"molecules/{name}/", f"LRGB/{name}/", f"lrgb/{name}/", f"{name}/"), "processed")
     path = find_stored(
         root,
         "Peptides-func",
-        ["molecules/peptides/peptides_func.npz", *folders],
+        PLACES["peptides-func"],
         "PyG downloads it: torch_geometric.datasets.LRGBDataset('ROOT/LRGB', 'Peptides-func').",
     )
     if path.is_dir():
@@ -99,11 +96,10 @@ def moleculenet(name: str, root: PathLike | None = None) -> tuple[PackedGraphs, 
 
     From an `.npz` file, or from the folder that OGB's `PygGraphPropPredDataset` downloads.
     """
-    ogb = f"ogbg_mol{name}"
     path = find_stored(
         root,
         name,
-        [f"molecules/moleculenet/{name}.npz", f"ogb/{ogb}", f"OGB/{ogb}", ogb],
+        PLACES[name],
         f"OGB downloads it: PygGraphPropPredDataset('ogbg-mol{name}', root='ROOT').",
     )
     if path.is_dir():
@@ -134,11 +130,6 @@ def load_moleculenet(spec: DataSpec) -> Task:
     if isinstance(objective, Regression):
         objective = objective.standardised(packed.y[part == 0])
     return Task(packed, objective, splitter=partial(stored_split, part), features=ATOMS, edge_features=BONDS)
-
-
-def _both(folders: Sequence[str], processed: str) -> list[str]:
-    """Where PyG keeps what it has processed and, where it has not, what it has downloaded."""
-    return [f"{folder}{kind}" for kind in (processed, "raw") for folder in folders]
 
 
 def _processed(folder: Path, name: str) -> PackedGraphs:

@@ -27,12 +27,12 @@ _ALLOWED: dict[tuple[str, str], Any] = {
 
 
 def _load_storage(content: bytes) -> Any:
-    """What a tensor's memory was pickled as, read without running any code in it either."""
+    """The storage of a pickled tensor, read without running any code in it either."""
     return torch.load(io.BytesIO(content), weights_only=True)
 
 
 def _as_bytes(text: str, encoding: str = "latin1") -> bytes:
-    """Bytes, which old pickles have as text."""
+    """Bytes that old pickles store as text."""
     return text.encode("latin1")
 
 
@@ -62,7 +62,7 @@ class _TensorUnpickler(_ArrayUnpickler):
 
 
 def load_tensors(path: PathLike) -> Any:
-    """The same as `load_arrays`, with tensors allowed in the pickle."""
+    """As `load_arrays`, but the pickle may also have tensors."""
     return _load(path, _TensorUnpickler, "tensors")
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from neuraltrees.data.task import Task
 
 GROUP = "neuraltrees.datasets"  # group of the entry points
-SMILES_EPOCHS = ((2_000, 60), (10_000, 30), (50_000, 15))  # up to so many molecules
-PAIRS = ("brec", "sr25")  # pairs of graphs, which are no task
+SMILES_EPOCHS = ((2_000, 60), (10_000, 30), (50_000, 15))  # largest number of molecules, and epochs
+PAIRS = ("brec", "sr25")  # pairs of graphs without labels to learn
 
 Load: TypeAlias = "Callable[[DataSpec], Task] | Callable[[], Task]"
 Preset: TypeAlias = Callable[[str, str], Mapping[str, Any]]
@@ -38,7 +38,7 @@ def files_preset(model: str, conv: str) -> Mapping[str, Any]:
 
 
 def smiles_preset(path: str, model: str, conv: str) -> Mapping[str, Any]:
-    """The preset of a table of molecules, by how many lines it has: about eighty molecules per step."""
+    """The preset of a table of molecules, by its number of lines: about eighty molecules per step."""
     try:
         rows = read_whole(path).count(b"\n")
     except OSError:  # reading the table says what is wrong
@@ -51,8 +51,8 @@ def graph_preset(epochs: int, batches: int, pool: str = "sum") -> Preset:
     """The preset of many small graphs, such as molecules: about a hundred graphs per step, AdamW along a cosine.
 
     Args:
-        epochs, batches: passes over all graphs, and steps of each.
-        pool: "sum" where what is learned grows with the graph, "mean" for labels that do not.
+        epochs, batches: passes over all graphs, and steps per pass.
+        pool: "sum" for targets that grow with the size of the graph, "mean" for others.
 
     >>> graph_preset(60, 12)("gnn", "sage")["batches"]
     12
@@ -199,7 +199,7 @@ def load_task(spec: DataSpec) -> Task:
 
 
 def _takes_options(load: Any, name: str) -> bool:
-    """Whether a function wants the options; `InputError` for one that wants more."""
+    """Whether a function takes the options; `InputError` for one that takes more."""
     try:
         given = inspect.signature(load).parameters.values()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Splits of molecules: by scaffold, so that those that are tested look unlike those that train; or at random."""
+"""Splits of molecules: by scaffold, so that test molecules differ from training molecules; or at random."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def scaffold_parts(smiles: Sequence[str], train: float = 0.8) -> Tensor:
 
 
 def molecule_split(count: int, train: float, seed: int) -> Split:
-    """A random split of so many molecules; what does not train is halved.
+    """A random split of `count` molecules; those that do not train are divided equally.
 
     >>> molecule_split(100, 0.8, seed=0)
     Split(train=80, val=10, test=10)

@@ -36,12 +36,12 @@ class Unreadable:
     why: str
 
 
-class MoleculesFromSmiles(InMemoryDataset):  # type: ignore[misc]
+class MoleculesFromSmiles(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
     """Molecules of SMILES as graphs: a node per heavy atom, both directions of every bond.
 
-    What does not parse is left out and listed in `skipped`. The features are integers, those of the Open Graph
+    SMILES that do not parse are left out and listed in `skipped`. The features are integers, those of the Open Graph
     Benchmark: atomic number, chirality, degree, charge, hydrogens, radical electrons, hybridisation, aromatic and in a
-    ring; type, stereo and conjugation of bonds. `features` and `edge_features` tell them to a task.
+    ring; type, stereo and conjugation of bonds. `features` and `edge_features` describe them for a task.
 
     Shapes: x :math:`(n, 9)`, edge_index :math:`(2, m)`, edge_attr :math:`(m, 3)`, y :math:`(1, T)`
 
@@ -122,7 +122,7 @@ def _chemistry() -> ModuleType:
 
 
 class _Reader:
-    """Reads SMILES; what RDKit prints about those that do not parse is kept off the terminal."""
+    """Reads SMILES; messages of RDKit are not printed."""
 
     def __init__(self) -> None:
         self.chem = _chemistry()

@@ -1,4 +1,4 @@
-"""A table of SMILES and properties, as chemists have it: the task that it makes, and lists of SMILES to predict for."""
+"""Tables of SMILES and properties as tasks, and lists of SMILES to predict for."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHOWN = 5  # SMILES that a warning lists
 
 
 def load_smiles(spec: DataSpec) -> Task:
-    """Learn properties of the molecules of a table: options `smiles`, `target`, `task`, `split` and `split_column`."""
+    """The task of a table of molecules, by the options `smiles`, `target`, `task`, `split` and `split_column`."""
     if ending_of(spec.dataset) not in (*TABLES, ".txt"):
         raise InputError(
             f"Expected a table that ends in {', '.join(TABLES)} or .txt, since there is smiles={spec.smiles}; got "

@@ -28,33 +28,40 @@ class DataSpec(Spec):
     data_root: str | None = option(None, DATA_ROOT_HELP)
     standardise: bool = option(False, "Scale every feature to mean 0 and standard deviation 1.")
     log_sizes: bool = option(False, "Scene graphs: take the logarithm of the sizes of bounding boxes.")
-    geometry: bool = option(False, "Scene graphs: boxes relative to the room, and features of edges; standardised.")
+    geometry: bool = option(False, "Scene graphs: standardised features of boxes relative to the room, and of edges.")
     squares: bool = option(False, "Append the squares of the features, for models without a hidden layer.")
     train_share: float = option(
         0.7,
-        "Share of the nodes or graphs (synthetic, buildings: of these) to train on; of molecules 0.8.",
+        "Share to train on: of the nodes, or for synthetic and buildings of the graphs; for molecules 0.8.",
         gt=0,
         lt=1,
     )
     scenes: int = option(500, "synthetic, buildings: number of scenes or buildings.", ge=10)
     coupling: float = option(
-        1.0, "synthetic, buildings: label coupling, how much labels of neighbours depend on each other.", ge=0, le=10
+        1.0,
+        "synthetic, buildings: label coupling: how strongly labels of neighbours depend on each other.",
+        ge=0,
+        le=10,
     )
     edges: Literal["symmetric", "stored"] = option(
         "symmetric", "stanford3dsg, GNN: both directions of every edge, or as stored in the file."
     )
     max_treewidth: int | None = option(None, "Treewidth bound k: keep a subgraph of treewidth at most k.", ge=1)
-    sampler: Sampler = option("elimination", "How the treewidth is bounded: elimination, or as in the paper.")
-    method: Method = option("min_fill", "How graphs are decomposed; canonical is the same for any numbering of nodes.")
-    terminal: Literal["clique", "bag"] = option(
-        "clique", "Leaves under complete bags alone, as in the paper, or under every bag."
+    sampler: Sampler = option(
+        "elimination", "How the treewidth is bounded: elimination, or paper for the method of the paper."
     )
-    walks: int = option(0, "Append so many return probabilities of random walks to the features of nodes.", ge=0)
-    laplacian: int = option(0, "Append so many eigenvectors of the Laplacian to the features of nodes.", ge=0)
+    method: Method = option(
+        "min_fill", "How graphs are decomposed; canonical does not depend on the numbering of the nodes."
+    )
+    terminal: Literal["clique", "bag"] = option(
+        "clique", "clique: leaves under complete bags only, as in the paper; bag: leaves under every bag."
+    )
+    walks: int = option(0, "Number of return probabilities of random walks to append to the node features.", ge=0)
+    laplacian: int = option(0, "Number of eigenvectors of the Laplacian to append to the node features.", ge=0)
     nodes: str | None = option(None, "Graph file: a CSV file with a row per node, its name, features and label.")
-    label: str = option("label", "Graph file: the column of the labels; empty cells have none.")
+    label: str = option("label", "Graph file: the column of the labels; a node with an empty cell has no label.")
     split_column: str | None = option(
-        None, "Graph file or molecules: a column that says train, val or test; by default a random split by the seed."
+        None, "Graph file or molecules: a column with train, val or test; by default a random split by the seed."
     )
     ignore: str | None = option(None, "Graph file: columns that are not features, separated by commas.")
     smiles: str | None = option(None, "Molecules: the column of the SMILES; the dataset is then a table with a header.")
@@ -68,10 +75,12 @@ class DataSpec(Spec):
         "random", "Molecules: a random split by the seed, or by Bemis-Murcko scaffolds."
     )
     label_spaces: str | None = option(
-        None, "Scenes: files of label spaces, as room=rooms.csv,object=objects.yaml; by default what scenes say."
+        None, "Scenes: files of label spaces, as room=rooms.csv,object=objects.yaml; by default those in the scenes."
     )
-    houses: str | None = option(None, "Scenes: a CSV file with the columns scene and house; by default by file names.")
-    shared_houses: bool = option(False, "Scenes: let a house be in several parts of the split.")
+    houses: str | None = option(
+        None, "Scenes: a CSV file with the columns scene and house; by default, houses follow from file names."
+    )
+    shared_houses: bool = option(False, "Scenes: allow scenes of a house in several parts of the split.")
     train_per_class: int | None = option(
         None, "Citation networks: training nodes per class; by default all that remain.", ge=1
     )

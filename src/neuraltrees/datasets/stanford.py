@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
+from neuraltrees.datasets.inventory import PLACES
 from neuraltrees.datasets.pickles import load_arrays
 from neuraltrees.datasets.root import PublicFile
 from neuraltrees.errors import InputError
@@ -30,7 +31,7 @@ OBJECT_LABELS = (
 )
 
 FILE = PublicFile(
-    path="stanford3dsg/Stanford3DSG.pkl",
+    path=PLACES["stanford3dsg"][0],
     url="https://github.com/MIT-SPARK/neural_tree/raw/HEAD/data/Stanford3DSG.pkl",
     sha256="b995282646024f80a003290d5f991b6dd9841d05a258c3fcdc0a73a4612b164f",
 )
@@ -40,7 +41,7 @@ _FEATURES = 6
 _COLUMNS = ("x_list", "y_list", "edge_index_list", "room_mask_list", "object_mask_list")
 
 
-class StanfordSceneGraphs(InMemoryDataset):  # type: ignore[misc]
+class StanfordSceneGraphs(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
     """482 scene graphs of a room and its objects, whose labels are predicted from their bounding boxes.
 
     Each `Data` has `x` (centroid and size of the bounding box), `y` (index of the label among those of the node type),

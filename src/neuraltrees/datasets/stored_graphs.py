@@ -1,4 +1,4 @@
-"""Collections of graphs in files: arrays in `.npz`, and what PyG's datasets keep in `processed/`."""
+"""Collections of graphs in files: arrays in `.npz`, and the files in `processed/` of PyG's datasets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AGAIN = "The file may be cut short: get it again."
 
 
 def find_stored(root: PathLike | None, what: str, places: Sequence[str], advice: str) -> Path:
-    """The first of some files or folders under the data root that is there.
+    """The first of some files or folders that exists under the data root.
 
     Args:
         root: the data root; see `find_data_root`.
@@ -42,7 +42,7 @@ def find_stored(root: PathLike | None, what: str, places: Sequence[str], advice:
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
-    """Some arrays of an `.npz` file, none of which runs code."""
+    """Some arrays of an `.npz` file; no code in it is run."""
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             missing = [name for name in names if name not in file.files]
@@ -59,7 +59,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, A
 
 
 def as_tensor(array: np.ndarray[Any, Any]) -> Tensor:
-    """Integers as int64, as PyG has them; other numbers as float32."""
+    """Integers as int64, other numbers as float32."""
     kind = np.int64 if array.dtype.kind in "iub" else np.float32
     return torch.from_numpy(np.ascontiguousarray(array, dtype=kind))
 
@@ -80,7 +80,7 @@ def pack(
 
 
 def read_tensors(path: Path) -> Any:
-    """What `torch.save` wrote, read without running any code in the file."""
+    """The content of a file of `torch.save`, read without running any code in it."""
     try:
         return torch.load(path, weights_only=True)
     except (UnpicklingError, RuntimeError, EOFError, zipfile.BadZipFile, ValueError) as error:

@@ -20,7 +20,7 @@ from neuraltrees.errors import InputError
 _BLOCK = 1000  # scenes at once
 
 
-class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]
+class SyntheticScenes(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
     """Scene graphs sampled from a known Markov network, so that the accuracy of an optimal method can be computed.
 
     The format is that of `StanfordSceneGraphs`: a room (node 0) is adjacent to its 2 to 14 objects; the edges among

@@ -1,8 +1,9 @@
-"""Your own graph from files: a list of edges and a table of nodes, or GraphML with attributes."""
+"""A graph from your own files: a list of edges and a table of nodes, or GraphML with attributes."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +25,7 @@ PARTS = {"train": 0, "training": 0, "val": 1, "valid": 1, "validation": 1, "test
 
 @dataclass(frozen=True, eq=False)
 class GraphTable:
-    """A graph and a row of texts per node; nodes without edges are in it, too.
+    """A graph with a row of texts per node, including nodes without edges.
 
     Shapes: edge_index :math:`(2, m)`, both directions of every edge
     """
@@ -120,7 +121,7 @@ def _labels(table: NodeTable, name: str) -> tuple[Tensor, list[str]]:
     found = {cell for cell in cells if cell}
     if len(found) < 2:
         raise InputError(f"{table.source}: expected at least two labels in column {name!r}; got {len(found)}.")
-    whole = all(cell.lstrip("-").isdecimal() for cell in found)
+    whole = all(re.fullmatch(r"-?\d{1,18}", cell, re.ASCII) for cell in found)
     labels = sorted(found, key=int) if whole else sorted(found)
     number: Mapping[str, int] = {label: place for place, label in enumerate(labels)}
     return torch.tensor([number.get(cell, -1) for cell in cells]), labels

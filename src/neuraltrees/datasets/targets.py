@@ -1,4 +1,4 @@
-"""What a column of a table means as a target: numbers, yes or no, or classes."""
+"""The columns of a table as targets: numbers, yes or no, or classes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_CLASSES = 50
 
 
 def read_targets(table: Table, names: Sequence[str], kind: Kind = "auto") -> tuple[Objective, Tensor]:
-    """The objective that the columns speak for, and the labels of every row.
+    """The objective that follows from the cells of the columns, and the labels of every row.
 
     - Numbers: `Regression`, RMSE.
     - Yes or no (1 and 0, true and false, active and inactive, …), one column or several: `MultiLabel`, ROC-AUC.
@@ -38,7 +38,7 @@ def read_targets(table: Table, names: Sequence[str], kind: Kind = "auto") -> tup
     Args:
         table: with the columns.
         names: of the columns.
-        kind: what to learn instead of what the cells suggest.
+        kind: regression or classification, instead of what follows from the cells.
     """
     cells = {name: table.column(name, "the target") for name in names}
     for name, column in cells.items():
@@ -95,7 +95,7 @@ def _kind_of(column: Sequence[str]) -> str:
     if all(_number(value) is not None for value in values):
         return "classes" if len({_number(value) for value in values}) == 2 else "regression"
     numbers = sum(_number(value) is not None for value in values)
-    # A text among many numbers is a slip of the pen, which the numbers report by its line.
+    # A text among many numbers is a typing error, which `_numbers` reports with its line.
     return "regression" if numbers > max(2, 0.5 * len(values)) else "classes"
 
 
@@ -125,7 +125,9 @@ def _numbers(table: Table, name: str, column: Sequence[str]) -> list[float]:
 
 
 def _classes(table: Table, name: str, column: Sequence[str]) -> tuple[Objective, Tensor]:
-    values = _values(column)
+    values, numeric = _values(column), all(_number(cell) is not None for cell in column if not is_missing(cell))
+    if numeric:  # 1 and 1.0 are one class
+        values = list({float(value): value for value in reversed(values)}.values())
     if len(values) < 2:
         raise InputError(f"{table.source}: expected at least two classes in column {name!r}; got {_some(values)}.")
     if len(values) > MOST_CLASSES:
@@ -133,8 +135,8 @@ def _classes(table: Table, name: str, column: Sequence[str]) -> tuple[Objective,
             f"{table.source}: expected at most {MOST_CLASSES} classes in column {name!r}; got {len(values)}: "
             f"{_some(values)}. For numbers: task=regression."
         )
-    numeric = all(_number(value) is not None for value in values)
-    labels = sorted(values, key=float) if numeric else values
-    place = {label: number for number, label in enumerate(labels)}
-    y = torch.tensor([-1 if is_missing(cell) else place[cell] for cell in column])
+    key = float if numeric else str
+    labels = sorted(values, key=key)
+    place = {key(label): number for number, label in enumerate(labels)}
+    y = torch.tensor([-1 if is_missing(cell) else place[key(cell)] for cell in column])
     return Classification(labels, level="graph"), y

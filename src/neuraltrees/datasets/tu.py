@@ -15,6 +15,7 @@ from torch import Tensor
 from neuraltrees.data.folds import fold_split
 from neuraltrees.data.packed import PackedGraphs, pointers
 from neuraltrees.data.task import Task
+from neuraltrees.datasets.inventory import PLACES
 from neuraltrees.datasets.root import find_data_root
 from neuraltrees.datasets.spec import DataSpec
 from neuraltrees.datasets.stored_graphs import AGAIN, find_stored
@@ -24,7 +25,7 @@ from neuraltrees.nn.encoder import Categories
 from neuraltrees.objectives import Classification
 
 FOLDS = 10
-ROOTS = ("tu/", "TUDataset/", "TU/", "")
+ROOTS = (*(f"{place}/" for place in PLACES["tu:NAME"]), "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class ClassifiedGraphs:
     Args:
         packed: the graphs; `y` numbers the classes from 0.
         labels: the names of the classes, as the files have them.
-        features, edge_features: what the features are.
+        features, edge_features: the form of the features.
     """
 
     packed: PackedGraphs
@@ -95,7 +96,7 @@ def _graphs(folder: Path, name: str, ends: Tensor, owner: Tensor, classes: Tenso
     start = pointers(count)
     x, features = _nodes(folder, name, nodes, edges)
     attr, edge_features = (None, None) if both_labels is None else _from_zero(both_labels[kept])
-    values, y = classes.unique(return_inverse=True)  # type: ignore[no-untyped-call]
+    values, y = torch.unique(classes, return_inverse=True)
     packed = PackedGraphs(
         x,
         (edges - start[owner[edges[:, 0]]].unsqueeze(1)).t().contiguous(),
@@ -120,7 +121,7 @@ def _nodes(folder: Path, name: str, nodes: int, edges: Tensor) -> tuple[Tensor, 
 
 def _from_zero(labels: Tensor) -> tuple[Tensor, Categories]:
     """Labels numbered from 0 in every column."""
-    columns = [column.unique(return_inverse=True) for column in labels.unbind(1)]  # type: ignore[no-untyped-call]
+    columns = [torch.unique(column, return_inverse=True) for column in labels.unbind(1)]
     return torch.stack([place for _, place in columns], 1), Categories(len(values) for values, _ in columns)
 
 

@@ -12,7 +12,7 @@ NAMES = ("label", "name")  # attributes that name a node better than its id, if 
 
 
 class _Reader:
-    """Takes the elements of a file one by one."""
+    """Handles the elements of a file one by one."""
 
     def __init__(self) -> None:
         self.parser = expat.ParserCreate(namespace_separator=" ")

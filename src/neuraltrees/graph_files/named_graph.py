@@ -50,7 +50,7 @@ class NamedGraph:
         graph: the graph.
         names: of its nodes, in their order.
         columns: for every attribute of the nodes that the file gives, its text per node; "" where there is none.
-        ignored: what the file says beside edges and is not used, such as weights.
+        ignored: what the file has besides edges that is not used, such as weights.
 
     >>> NamedGraph.of_edges([("ada", "bob"), ("bob", "cy")])
     NamedGraph(num_nodes=3, num_edges=2, names='ada', 'bob', 'cy')

@@ -1,4 +1,4 @@
-"""A file → a graph with names, by the ending of the file."""
+"""Graph file → graph with the names of its nodes; the ending of the file tells its format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture of a graph, its tree decomposition and its H-tree, side by side."""
+"""A drawing of a graph, its tree decomposition and its H-tree, side by side."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def draw(
     """Draw a graph, its tree decomposition and its H-tree side by side.
 
     A leaf of the H-tree has the colour of its graph node. A wide H-tree is drawn below the other panels. In an SVG file
-    the nodes have ids such as ``graph-node-3``, ``bag-3`` and ``htree-node-3``. What has more than 400 nodes would not
-    be legible and is summed up: degrees, sizes of bags, or nodes per level.
+    the nodes have ids such as ``graph-node-3``, ``bag-3`` and ``htree-node-3``. A graph or tree
+    of more than 400 nodes would not be legible; a bar chart of degrees, sizes of bags or nodes per level replaces it.
 
     Args:
         graph: the graph.
@@ -166,7 +166,7 @@ def _check(graph: Graph, decomposition: TreeDecomposition | None, htree: HTree |
 
 
 def too_large(graph: Graph, decomposition: TreeDecomposition | None, htree: HTree | None) -> list[str]:
-    """What `draw` would sum up instead of drawing it."""
+    """The names of those that `draw` summarises instead of drawing them."""
     sizes = {
         "graph": graph.num_nodes,
         "decomposition": 0 if decomposition is None else len(decomposition.bags),

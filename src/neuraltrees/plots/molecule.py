@@ -1,4 +1,4 @@
-"""A molecule with its bags, coloured by what each adds to a prediction."""
+"""Drawings of molecules with their bags, coloured by the effect of each bag on a prediction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuraltrees.files import PathLike
 from neuraltrees.plots.style import check_ending, house_style, panels, save_figure
 from neuraltrees.serving.effects import BagEffects
 
-COLOURS = "PuOr_r"  # two colours that all eyes tell apart; orange raises a prediction
+COLOURS = "PuOr_r"  # for all kinds of colour vision; orange raises a prediction
 
 
 @house_style()

@@ -1,4 +1,4 @@
-"""What is too large to be drawn node by node, summed up as small bar charts."""
+"""Small bar charts that summarise a graph or tree that is too large to be drawn node by node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes and edges of a file that may hold anything, collected into a scene."""
+"""A scene from the nodes and edges of a file, which may be malformed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from neuraltrees.scenes.scene import ADJACENT, IN, Float64, NodeId, Scene
 
 
 class SceneBuilder:
-    """Collects nodes and edges of a file that may hold anything; what is dropped or without a value is counted."""
+    """Collects the nodes and edges of a file; counts those that are left out and values that are unknown."""
 
     def __init__(self) -> None:
         self.findings = Findings()
@@ -42,7 +42,7 @@ class SceneBuilder:
         embedding: npt.NDArray[np.float32] | None,
         attributes: Mapping[str, Any],
     ) -> None:
-        """Adds a node unless its id is taken; unknown numbers are NaN."""
+        """Adds a node unless another one has its id; unknown numbers are NaN."""
         number = len(self._node_type)
         if self._number.setdefault(node_id, number) != number:
             self.findings.drop("duplicate ids", node_id)
@@ -64,7 +64,7 @@ class SceneBuilder:
         return bool(self._number)
 
     def add_edge(self, source: NodeId, target: NodeId, relation: str) -> None:
-        """Adds an edge between nodes that are there, once."""
+        """Adds an edge unless an end is missing or the edge has been added before."""
         if source not in self._number or target not in self._number:
             self.findings.drop("dangling edges", f"{source} - {target}")
             return

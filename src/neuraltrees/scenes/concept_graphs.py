@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from neuraltrees.errors import InputError
 from neuraltrees.scenes.builder import SceneBuilder
@@ -23,7 +23,7 @@ def objects_file(folder: Path) -> Path | None:
     return found[0] if found else None
 
 
-def is_concept_graph(content: Any) -> bool:
+def is_concept_graph(content: object) -> TypeGuard[dict[str, Any]]:
     return type(content) is dict and any(
         type(value) is dict and ("bbox_center" in value or "object_tag" in value) for value in content.values()
     )

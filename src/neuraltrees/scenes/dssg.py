@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from neuraltrees.errors import InputError, ParseError
 from neuraltrees.scenes.builder import SceneBuilder
@@ -14,7 +14,7 @@ from neuraltrees.scenes.values import UNKNOWN
 FORMAT = "3DSSG"
 
 
-def is_dssg(content: Any) -> bool:
+def is_dssg(content: object) -> TypeGuard[dict[str, Any]]:
     return type(content) is dict and "scans" in content
 
 

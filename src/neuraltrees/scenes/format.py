@@ -1,4 +1,4 @@
-"""What a network reads of scenes: labels by name, features per node type, relations by name. It is kept with it."""
+"""What a network reads of scenes: labels by name, features per node type, relations by name. A bundle holds it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from neuraltrees.scenes.scene_data import SceneData
 from neuraltrees.scenes.spec import TypedGraphSpec
 from neuraltrees.scenes.tree_part import Float32
 from neuraltrees.scenes.typed_graphs import RELATIONS, TypedGraph, joined_graph, typed_graph
-from neuraltrees.scenes.typed_trees import typed_tree
+from neuraltrees.scenes.typed_trees import TypedTree, typed_tree
 
 BOX = 7  # numbers of every node: logarithms of its size, whether that is known, and where the centre of its box is
 _SYMBOL = re.compile(r"[A-Za-z]\(\d+\)")  # how Hydra names nodes that have no label, such as R(0)
@@ -29,20 +29,19 @@ _SYMBOL = re.compile(r"[A-Za-z]\(\d+\)")  # how Hydra names nodes that have no l
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SceneFormat:
-    """How scenes become graphs that a network reads, and what their labels are.
+    """How scenes become graphs that a network reads, and which labels are learned.
 
-    A node of a type that is learned has its box as features: the logarithm of its size, and the centre of the box
-    relative to the position of the node. A node of any other type has
-    its label as well, by name. Where nodes have embeddings, such as those of text, these are features, too. No feature
-    depends on where the scene is.
+    The features of a node are its box (the logarithm of its size, and the centre of the box relative to the position of
+    the node), its embedding if it has one, and, for a node type whose labels are not learned, its label. Features do
+    not depend on where the scene is.
 
     Args:
         labels: the label space of every node type of `spec`.
         targets: the node types whose labels are learned.
         spec: how a scene becomes a typed graph.
-        relations: the relations of edges that are told apart; all others are one.
-        embeddings: the size of embeddings by node type; none for a type that is not listed.
-        geometry: whether the geometry of edges is read.
+        relations: the relations of edges that are told apart; all others count as one relation.
+        embeddings: the size of embeddings by node type; a type that is not listed has none.
+        geometry: whether the network reads the geometry of edges.
 
     >>> rooms, things = LabelSpace(["kitchen", "bath"]), LabelSpace(["oven", "tub"])
     >>> form = SceneFormat({"object": things, "room": rooms}, ("room",))
@@ -52,7 +51,7 @@ class SceneFormat:
 
     labels: Mapping[str, LabelSpace]
     targets: tuple[str, ...]
-    spec: TypedGraphSpec = TypedGraphSpec()  # noqa: RUF009  it is frozen
+    spec: TypedGraphSpec = field(default_factory=TypedGraphSpec)
     relations: tuple[str, ...] = RELATIONS
     embeddings: Mapping[str, int] = field(default_factory=dict)
     geometry: bool = True
@@ -102,7 +101,7 @@ class SceneFormat:
 
     @cached_property
     def features(self) -> dict[str, int | Categories]:
-        """What the features of every node type are."""
+        """The features of every node type."""
         found: dict[str, int | Categories] = {}
         for kind in self.types:
             numbers = self._numbers(kind)
@@ -116,18 +115,18 @@ class SceneFormat:
 
     @property
     def objective(self) -> Classification:
-        """What is learned; a type that is not learned has a single label."""
+        """The objective; a node type whose labels are not learned has a single label."""
         return Classification(
             {kind: self.labels[kind].names if kind in self.targets else (kind,) for kind in self.types}
         )
 
     @property
     def num_relations(self) -> int:
-        """How many relations of edges there are for a network."""
+        """The number of relations of edges that a network sees."""
         return len(self.relations) + 1
 
     def graph(self, scene: Scene, labelled: bool = True) -> SceneData:
-        """A scene as a graph with features, labels and its typed H-tree.
+        """A scene as a graph with features, labels and a typed H-tree.
 
         Args:
             scene: the scene.
@@ -138,15 +137,25 @@ class SceneFormat:
     def union(self, scenes: Sequence[Scene], graphs: Sequence[TypedGraph] | None = None) -> SceneData:
         """Several scenes as one graph, without labels; `batch` has the scene of every node."""
         graphs = [self.typed_graph(scene) for scene in scenes] if graphs is None else graphs
-        data = self._data(scenes, graphs, labelled=False)
+        return self._batched(self._data(scenes, graphs, labelled=False), graphs)
+
+    def _batched(self, data: SceneData, graphs: Sequence[TypedGraph]) -> SceneData:
         counts = torch.tensor([graph.num_nodes for graph in graphs])
         data.batch = torch.arange(len(graphs)).repeat_interleave(counts)
         data.num_graphs = len(graphs)
         return data
 
+    def tracked(self, scene: Scene, tree: TypedTree) -> SceneData:
+        """A scene whose typed H-tree is known, as `union([scene])` makes it; see `SceneTracker.typed_scene`."""
+        graph = self._numbered(tree.graph)
+        data = self._filled(replace(tree, graph=graph), [scene], [graph], labelled=False)
+        return self._batched(data, [graph])
+
     def typed_graph(self, scene: Scene) -> TypedGraph:
-        """The typed graph of a scene, its relations numbered as the network's are."""
-        graph = typed_graph(scene, self.spec)
+        """The typed graph of a scene, with the network's numbers of relations."""
+        return self._numbered(typed_graph(scene, self.spec))
+
+    def _numbered(self, graph: TypedGraph) -> TypedGraph:
         if graph.relations == self.relations:
             return graph
         place = {name: i for i, name in enumerate(self.relations)}
@@ -155,12 +164,17 @@ class SceneFormat:
 
     def _data(self, scenes: Sequence[Scene], graphs: Sequence[TypedGraph], labelled: bool) -> SceneData:
         whole = graphs[0] if len(graphs) == 1 else joined_graph(graphs)
-        tree = typed_tree(whole)
+        return self._filled(typed_tree(whole), scenes, graphs, labelled)
+
+    def _filled(
+        self, tree: TypedTree, scenes: Sequence[Scene], graphs: Sequence[TypedGraph], labelled: bool
+    ) -> SceneData:
+        """The data of a tree, with the features of its nodes, and their labels if wanted."""
         data = SceneData.of(tree, torch.from_numpy(tree.graph.edge_relation))
         boxes = np.concatenate(
             [tree.x.numpy(), np.concatenate([_box_offsets(*each) for each in zip(scenes, graphs, strict=True)])], 1
         )
-        data.x = torch.from_numpy(self._features(scenes, graphs, whole.node_type, boxes))
+        data.x = torch.from_numpy(self._features(scenes, graphs, tree.graph.node_type, boxes))
         if labelled:
             y = [self._labels(scene, graph, self.targets) for scene, graph in zip(scenes, graphs, strict=True)]
             data.y = torch.from_numpy(np.concatenate(y))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +22,12 @@ _READ = {"pos", "size", "box_centre", "label", "name", "node_ids", "embedding", 
 
 
 def scene_of_hetero(data: HeteroData) -> Scene:
-    """The scene of a `HeteroData`: every node type may have these, all else is left out and named in the report.
+    """The scene of a `HeteroData`. Attributes of nodes other than the following are left out and named in the report.
 
     `pos` and `size` are positions and box sizes in metres (NaN where unknown), `box_centre` the centres of boxes,
     `label` the numbers of labels (-1 for none), `name` a list of names, `node_ids` ids (by default the type with a
-    number), `embedding` vectors, `has_embedding` which of them count. Edges of the type (a, relation, b) have the
-    relation between.
+    number), `embedding` vectors, `has_embedding` which nodes have one. Edges of the type (a, relation, b) have this
+    relation.
 
     Shapes: pos, size, box_centre :math:`(n, 3)`, label :math:`(n)`, embedding :math:`(n, d)`, has_embedding :math:`(n)`
     """
@@ -73,8 +74,7 @@ def scene_of_hetero(data: HeteroData) -> Scene:
             edges.append(SceneEdge(ids[source][a], ids[target][b], relation))
     scene = Scene.of(nodes, edges)
     remarks = (f"Not read: {', '.join(skipped)}",) if skipped else ()
-    object.__setattr__(scene, "report", SceneReport("HeteroData", remarks=remarks))
-    return scene
+    return replace(scene, report=SceneReport("HeteroData", remarks=remarks))
 
 
 def hetero_of_scene(scene: Scene) -> HeteroData:

@@ -1,4 +1,4 @@
-"""JSON from anywhere: parsed, or an error that says where it is wrong; pickles are refused."""
+"""JSON files from any source: parsed, or an error that names the line; pickles are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PICKLES = {".pkl", ".pickle", ".p", ".pt", ".pth"}
 
 
 def read_text(path: PathLike) -> str:
-    """The text of a JSON file, plain, `.gz` or `.xz`; what is a pickle or binary raises `InputError`."""
+    """The text of a JSON file, plain, `.gz` or `.xz`; a pickle or a binary file raises `InputError`."""
     path = as_path(path)
     packed = {".gz", ".xz"}
     endings = [ending for ending in path.suffixes if ending not in packed]
@@ -41,15 +41,15 @@ def parse(text: str, where: object) -> Any:
 
     >>> parse('{"a": [1, 2', "scene.json")
     Traceback (most recent call last):
-    neuraltrees.errors.ParseError: scene.json, line 1, column 12: Expecting ',' delimiter. Expected complete JSON; get \
-the file again.
+    neuraltrees.errors.ParseError: scene.json, line 1, column 12: Expecting ',' delimiter. Expected complete JSON; it \
+may be cut short.
     """
     try:
         return json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         raise ParseError(
             f"{where}, line {error.lineno}, column {error.colno}: {error.msg}. "
-            f"Expected complete JSON; get the file again."
+            f"Expected complete JSON; it may be cut short."
         ) from None
     except RecursionError:
         raise ParseError(f"{where}: expected JSON of moderate depth; got brackets nested too deep.") from None

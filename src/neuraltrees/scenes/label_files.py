@@ -164,9 +164,19 @@ def _of_table(text: str, where: Path) -> LabelSpace:
         name = names.setdefault(plain(record["name"]), record["name"])
         for column in ("label", "id", "numbers"):
             for number in filter(None, record.get(column, "").split(SEPARATOR)):
-                numbers[_number(number, f"{where}, row {line}")] = name
+                known = numbers.setdefault(_number(number, f"{where}, row {line}"), name)
+                if known != name:
+                    raise ParseError(
+                        f"{where}, row {line}: expected distinct numbers of labels; got {number} for {name!r}, as for "
+                        f"{known!r}."
+                    )
         for other in filter(None, record.get("synonyms", "").split(SEPARATOR)):
-            synonyms[other.strip()] = name
+            known = synonyms.setdefault(other.strip(), name)
+            if known != name:
+                raise ParseError(
+                    f"{where}, row {line}: expected synonyms of one label; got {other.strip()!r} for {name!r}, as for "
+                    f"{known!r}."
+                )
     return _made(list(names.values()), numbers, synonyms, str(where))
 
 

@@ -1,4 +1,4 @@
-"""Labels of a scene at several moments: before and after someone confirmed one, for example."""
+"""Labels of a scene at one or several moments, such as before and after a person confirmed one of them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ FORM = (
 
 @dataclass(frozen=True)
 class LabelState:
-    """What is thought of the labels of some nodes at one moment.
+    """The labels of some nodes at one moment.
 
     Args:
-        name: what the moment is called.
-        labels: by the id of the node.
+        name: the name of the moment, as a viewer shows it.
+        labels: the label of each of these nodes, by id.
         confirmed: ids of nodes whose label a person has confirmed.
 
     >>> LabelState("sofa confirmed", {7: NodeLabel("sofa")}, confirmed={7}).labels[7].name
@@ -49,7 +49,7 @@ class LabelState:
                 raise InputError(f"Expected labels of all nodes that are confirmed; got none for {node!r}.")
 
     def of_ids(self, scenes: Sequence[Scene]) -> LabelState:
-        """The state with the ids of the scenes, for a file knows text alone.
+        """The state with the ids of the scenes as keys; keys of a JSON file are always text.
 
         A node may be given by its id, by the text of that, or by a name that no other node has; any other key, and two
         keys for one node, raise `InputError`.

@@ -1,4 +1,4 @@
-"""Labels by name: which names there are, which number a scene has for each, and what else they are called."""
+"""Label spaces: the names of labels, the numbers that scenes use for them, and synonyms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SPARK_KEYS = {"object": "_l2p0", "place": "_l3p0", "mesh_place": "_l3p1", "room
 
 
 def plain(name: str) -> str:
-    """How names are compared: without case, with single spaces for underscores and hyphens.
+    """The form in which names are compared: lower case, with single spaces for underscores and hyphens.
 
     >>> plain("TV_Monitor "), plain("tv-monitor")
     ('tv monitor', 'tv monitor')
@@ -33,9 +33,9 @@ class LabelSpace:
     """The labels of a node type, by name. `unknown` is one of them: it stands for every label that is not listed.
 
     Args:
-        names: the labels; `unknown` comes last if it is not among them.
-        numbers: the name for every number that scenes use; several numbers may have one name.
-        synonyms: the label for every other name.
+        names: the labels; `unknown` is appended if it is not among them.
+        numbers: the name of every number that scenes use; several numbers may have the same name.
+        synonyms: the label that every other name stands for.
 
     >>> rooms = LabelSpace(["kitchen", "bath"], {7: "kitchen", 9: "bath"}, {"bathroom": "bath"})
     >>> rooms
@@ -52,8 +52,7 @@ class LabelSpace:
         names = _texts("names", self.names)
         known = {plain(name): name for name in names}
         if len(known) < len(names):
-            seen: set[str] = set()
-            twice = next(n for n in names if plain(n) in seen or seen.add(plain(n)))  # type: ignore[func-returns-value]
+            twice = next(name for i, name in enumerate(names) if plain(name) in map(plain, names[:i]))
             raise InputError(f"Expected distinct names of labels; got {twice!r} twice, up to case and underscores.")
         if UNKNOWN_LABEL not in known:
             names = (*names, UNKNOWN_LABEL)
@@ -126,15 +125,15 @@ class LabelSpace:
         return isinstance(name, str) and plain(name) in self._place
 
     def index(self, name: str) -> int:
-        """The place of a label by its name or a synonym; that of `unknown` for any other."""
+        """The place of a label in `names`, by its name or a synonym; the place of `unknown` for any other name."""
         return self._place.get(plain(name), self.unknown)
 
     def name_of_number(self, number: int) -> str:
-        """The label that scenes give this number; `unknown` for one that is not listed."""
+        """The label of a number that scenes use; `unknown` for a number that is not listed."""
         return self.numbers.get(number, self.names[self.unknown])
 
     def number(self, name: str) -> int | None:
-        """The number that scenes give a label; None if they have none for it."""
+        """The number that scenes use for a label; None if there is none."""
         return self._first_number.get(self.names[self.index(name)])
 
     def labels_of(self, scene: Scene, ids: Iterable[NodeId] | None = None) -> Int64:

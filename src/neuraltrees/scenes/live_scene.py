@@ -1,4 +1,4 @@
-"""A scene that changes: its nodes and edges, the room of every object, and which rooms a change concerns."""
+"""A scene that changes: its nodes and edges, the room of every object, and the rooms that have changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Link = tuple[int, int, str]
 
 
 class LiveScene:
-    """Nodes in slots, which they keep until they are deleted; a later node has a later slot.
+    """Nodes in slots. A node keeps its slot until it is deleted; a node that is added later has a larger slot.
 
     Attributes:
         room: for every slot the slot of the room that an object or place is in, -1 for none.
@@ -122,7 +122,7 @@ class LiveScene:
         return Scene.of((self.nodes[slot] for slot in ids), edges)
 
     def settle(self) -> None:
-        """Works out anew the room of everything that changes concern."""
+        """Updates the rooms of all objects and places that changes may have moved."""
         stale = [slot for slot in self._stale if self.role(slot) in (OBJECT, "place")]
         for slot in sorted(stale, key=lambda slot: self.role(slot) == OBJECT):  # places before objects
             of = self.objects if self.role(slot) == OBJECT else self.places
@@ -134,7 +134,7 @@ class LiveScene:
         self._stale.clear()
 
     def _touch(self, slot: int) -> None:
-        """Notes whose room a change at a node concerns: its own, its neighbours', and that of objects beside these."""
+        """Notes the rooms that depend on a changed node: its own, its neighbours', and those of adjacent objects."""
         role = self.role(slot)
         if role == ROOM:
             self.changed.add(slot)
@@ -150,7 +150,7 @@ class LiveScene:
             self._stale |= {other for other in around if self.role(other) in (OBJECT, "place")}
 
     def _touch_edge(self, a: int, b: int) -> None:
-        """An edge to a room concerns what is joined to it, and no other neighbours of the room."""
+        """Notes a changed edge: an edge to a room concerns its other end alone, not all neighbours of the room."""
         if self.role(a) == self.role(b) == ROOM:
             self.rooms_changed = True
             return
@@ -256,7 +256,7 @@ def sub_scene(live: LiveScene, place: Mapping[int, int], between_rooms: bool) ->
         tuple(node.id for node in nodes),
         tuple(kinds),
         np.array([kinds[node.type] for node in nodes], dtype=np.int64),
-        (None,) * len(nodes),
+        tuple(node.name for node in nodes),
         np.array([-1 if node.label is None else node.label for node in nodes], dtype=np.int64),
         given,
         sizes,

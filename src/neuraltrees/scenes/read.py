@@ -23,8 +23,8 @@ FORMATS = (
 def read_scene(path: PathLike, *, scan: str | None = None) -> Scene:
     """The scene graph of a file or folder: Spark-DSG JSON 1.0.0 to 1.1.3, plain JSON, HOV-SG, ConceptGraphs or 3DSSG.
 
-    It reads what is there: edges without an end, boxes that are invalid, nodes without a label and the like are counted
-    in `scene.report`, and nothing is dropped silently. JSON may be packed as `.gz` or `.xz`. Pickles are refused.
+    Malformed nodes and edges are left out, and invalid boxes, positions and labels count as unknown; `scene.report`
+    counts all of them. JSON files may be compressed as `.gz` or `.xz`. Pickles are refused.
 
     Args:
         path: a Spark-DSG file, a folder of HOV-SG, the `obj_json` file of ConceptGraphs or its folder, or
@@ -42,7 +42,7 @@ def read_scene(path: PathLike, *, scan: str | None = None) -> Scene:
 
 
 def parse_scene(text: str | bytes) -> Scene:
-    """The scene of Spark-DSG or plain JSON that is at hand as text, for example from a network.
+    """The scene of a text in Spark-DSG JSON or plain JSON, for example one that was received.
 
     >>> parse_scene('{"nodes": [{"id": 0, "layer": 4, "attributes": {"position": [0, 0, 0]}}], "edges": []}')
     Scene(1 node: 1 room; 0 edges)
@@ -60,11 +60,11 @@ def _scene_of(content: object, path: Path, scan: str | None) -> Scene:
         if is_plain(content):
             return _plain_scene(content, path)
         if is_spark(content):
-            return scene_of_spark(content)  # type: ignore[arg-type]
+            return scene_of_spark(content)
         if is_dssg(content):
-            return scene_of_dssg(content, path, scan)  # type: ignore[arg-type]
+            return scene_of_dssg(content, path, scan)
         if is_concept_graph(content):
-            return scene_of_concept_graph(content, path)  # type: ignore[arg-type]
+            return scene_of_concept_graph(content, path)
     except ParseError as error:
         raise error if str(path.parent) in str(error) else ParseError(f"{path}: {error}") from None
     raise ParseError(f"{path}: expected the JSON of a scene: {FORMATS}; got none of these.")

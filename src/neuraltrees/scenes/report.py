@@ -1,4 +1,4 @@
-"""What reading a scene left out, and what it kept but could not understand."""
+"""What was left out when a scene was read, and which values are unknown."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class SceneReport:
-    """Counts of everything in a file that was unusual; an empty report means that all was read as it stands.
+    """What was unusual in a file, with counts; an empty report means that everything was read.
 
     Args:
         format: the format of the file.
         version: its version, where the format has one.
-        dropped: what is not in the scene, by reason: malformed nodes, duplicate ids, malformed edges, dangling edges,
-            self-loops, duplicate edges.
-        noted: what is in the scene without a value, by reason and node type: no label, invalid box, invalid position,
+        dropped: how many nodes and edges are not in the scene, by reason: malformed nodes, duplicate ids, malformed
+            edges, dangling edges, self-loops, duplicate edges.
+        noted: how many values of nodes are unknown, by reason and node type: no label, invalid box, invalid position,
             invalid embedding, invalid name, unknown layer.
         examples: the first few ids of every reason.
         remarks: sentences about the file as a whole.

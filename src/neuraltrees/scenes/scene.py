@@ -136,8 +136,7 @@ class Scene:
             check_node(node)
         number = {node.id: i for i, node in enumerate(nodes)}
         if len(number) < len(nodes):
-            seen: set[NodeId] = set()
-            twice = next(node.id for node in nodes if node.id in seen or seen.add(node.id))  # type: ignore[func-returns-value]
+            twice, _ = Counter(node.id for node in nodes).most_common(1)[0]
             raise InputError(f"Expected nodes of distinct ids; got {twice!r} twice.")
         plain = [edge if isinstance(edge, SceneEdge) else _edge_of(edge, number, nodes) for edge in edges]
         for edge in plain:
@@ -272,6 +271,8 @@ def _numbers(value: Any) -> Float64 | None:
 def _edge_of(edge: Any, number: Mapping[NodeId, int], nodes: Sequence[SceneNode]) -> SceneEdge:
     if not isinstance(edge, tuple | list) or len(edge) not in (2, 3):
         raise InputError(f"Expected edges as SceneEdge or (source, target[, relation]); got {edge!r}.")
+    if any(isinstance(end, bool) or not isinstance(end, int | str) for end in edge[:2]):
+        raise InputError(f"Expected the ends of edges as ids of nodes, numbers or names; got {edge!r:.80}.")
     if len(edge) == 3:
         return SceneEdge(*edge)
     source, target = edge

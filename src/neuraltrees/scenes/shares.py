@@ -1,4 +1,4 @@
-"""Probabilities of labels by name, over a row of numbers: cheap for thousands of nodes until they are read."""
+"""Probabilities of labels by name, on top of a row of an array: no dictionary per node is made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Shares(Mapping[str, float]):
     """The probability of every label by name.
 
     Args:
-        places: where the probability of each label is; several nodes share it.
+        places: the position of each label in the row; nodes of a type share this mapping.
         row: the probabilities, in the order of `places`.
 
     Shapes: row :math:`(labels)`
@@ -35,7 +35,7 @@ class Shares(Mapping[str, float]):
         return len(self.places)
 
     def as_dict(self) -> dict[str, float]:
-        """All of them at once, which is quicker than one by one."""
+        """All probabilities as a dictionary; faster than item by item."""
         return dict(zip(self.places, self.row.tolist(), strict=True))
 
     def __repr__(self) -> str:

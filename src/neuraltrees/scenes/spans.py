@@ -1,10 +1,10 @@
-"""Where the values of a JSON text are, so that a few can be replaced and all other bytes stay as they were."""
+"""The positions of values in a JSON text, so that some can be replaced and all other bytes stay the same."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from json.decoder import WHITESPACE, JSONDecoder, scanstring  # type: ignore[attr-defined]
+from json.decoder import WHITESPACE, JSONDecoder, scanstring  # type: ignore[attr-defined]  # typeshed lacks two
 from typing import Any, NamedTuple
 
 from neuraltrees.errors import ParseError

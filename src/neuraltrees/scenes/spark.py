@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from neuraltrees.errors import ParseError
 from neuraltrees.scenes.builder import SceneBuilder
@@ -32,7 +32,7 @@ _DEPTH = {"segment": 1, "object": 2, "agent": 2, "place": 3, "mesh_place": 3, "r
 _BOX_TYPES = {"AABB", "RAABB", "OBB", 1, 2, 3}
 
 
-def is_spark(content: Any) -> bool:
+def is_spark(content: object) -> TypeGuard[dict[str, Any]]:
     return type(content) is dict and "nodes" in content and ("edges" in content or HEADER in content)
 
 

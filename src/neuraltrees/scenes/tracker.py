@@ -1,9 +1,10 @@
-"""A map that grows: changes to a scene rebuild the trees of the rooms that they concern, and no others."""
+"""A map that grows: an update of a scene rebuilds the trees of the rooms that it changes, and no others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,11 +42,11 @@ class _Columns:
 
 
 class SceneTracker:
-    """The typed H-tree of a scene that changes; it is always the tree that `typed_tree` would build anew.
+    """The typed H-tree of a scene that changes; it is always the tree that `typed_tree` would build from scratch.
 
-    An update costs the trees of the rooms whose objects, places or edges it concerns, and putting all trees together.
-    Objects that the scene itself joins across rooms have no room that is theirs alone: while there are such, and with
-    other types than objects and rooms in the spec, the whole tree is rebuilt.
+    After an update, the trees of the rooms whose objects, places or edges have changed are rebuilt, and all trees are
+    joined. While the scene has edges between objects of different rooms, and with other types than objects and rooms in
+    the spec, the whole tree is rebuilt. `SceneLabeller.label_tracker` labels the scene after each update.
 
     Args:
         scene: the scene at the start; by default an empty one.
@@ -66,6 +67,7 @@ class SceneTracker:
         self.spec = TypedGraphSpec() if spec is None else spec
         self.seed = check_seed(seed)
         self._live = LiveScene()
+        self._metadata: Mapping[str, Any] = {}
         self._columns = _Columns(
             np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 6)), np.zeros((0, 4), np.float32)
         )
@@ -78,6 +80,7 @@ class SceneTracker:
         if scene is not None:
             if not isinstance(scene, Scene):
                 raise InputError(f"Expected a Scene; got {type(scene).__name__}. Read a file first: read_scene(path).")
+            self._metadata = scene.metadata
             pairs = zip(scene.edges.tolist(), scene.edge_relation.tolist(), strict=True)
             edges = [SceneEdge(scene.ids[a], scene.ids[b], scene.relations[kind]) for (a, b), kind in pairs]
             self.update(scene.nodes, edges)
@@ -92,13 +95,13 @@ class SceneTracker:
     ) -> None:
         """Changes the scene: first deletes edges and nodes, then adds or replaces nodes, then adds edges.
 
-        A mistake raises `InputError`; what came before it in the update stays.
+        A mistake raises `InputError`; the changes before it in the same update are kept.
 
         Args:
-            nodes: a node whose id is there takes the place of the old one, for example because it moved.
-            edges: an edge that is there is left as it is.
-            deleted_nodes: with all their edges.
-            deleted_edges: all edges between these pairs.
+            nodes: nodes to add; a node whose id the scene has replaces the old one, for example because it moved.
+            edges: edges to add; an edge that the scene has is left as it is.
+            deleted_nodes: ids of nodes to delete with all their edges.
+            deleted_edges: pairs of ids; all edges between the two nodes are deleted.
         """
         self._tree = None
         for source, target in deleted_edges:
@@ -112,14 +115,23 @@ class SceneTracker:
 
     @property
     def scene(self) -> Scene:
-        """The scene as it is now."""
-        return self._live.scene()
+        """The scene as it is now, with the metadata of the scene at the start."""
+        return replace(self._live.scene(), metadata=self._metadata)
+
+    @property
+    def typed_scene(self) -> Scene:
+        """The nodes of `tree.graph` as a scene, in the same order; faster than `scene` where there are many places.
+
+        It has no edges between rooms, and no embeddings: the typed graph has both.
+        """
+        place = {self._live.slot[name]: number for number, name in enumerate(self.tree.graph.ids)}
+        return replace(sub_scene(self._live, place, between_rooms=False), metadata=self._metadata)
 
     @property
     def tree(self) -> TypedTree:
-        """The typed H-tree of the scene as it is now; `rebuilt` then names the rooms whose trees were built for it.
+        """The typed H-tree of the scene as it is now; `rebuilt` then has the ids of the rooms whose trees were built.
 
-        None among them stands for the objects without a room. The next tree is made from the tensors of this one: do
+        None in `rebuilt` stands for the objects without a room. The next tree is made from the tensors of this one: do
         not change them in place.
         """
         if self._tree is None:

@@ -99,8 +99,6 @@ class TypedTree:
             and all(torch.equal(getattr(self, name), getattr(other, name)) for name in tensors)
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"TypedTree({self.graph!r}, {self.htree!r})"
 

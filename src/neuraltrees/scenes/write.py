@@ -1,4 +1,4 @@
-"""Labels written back into a Spark-DSG file; everything else stays as it was, byte for byte."""
+"""Labels written into a Spark-DSG file; all other bytes stay the same."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MOST_LABEL = 2**32 - 1
 
 @dataclass(frozen=True)
 class NodeLabel:
-    """What is known of a node's label.
+    """The label of a node, with its number and the probabilities of all labels if they are known.
 
     Args:
         name: the name of the most probable label.
-        label: its number, if it has one; by default the file keeps the node's number.
-        probabilities: the probability of every label by name; by default the file keeps those it has.
+        label: its number; with None, `write_labels` keeps the number in the file.
+        probabilities: the probability of every label by name; with None, `write_labels` keeps those in the file.
 
     >>> NodeLabel("kitchen", 10, {"kitchen": 0.9, "bath": 0.1}).name
     'kitchen'
@@ -51,7 +51,7 @@ class NodeLabel:
 
     @classmethod
     def trusted(cls, name: str, label: int | None, probabilities: Mapping[str, float]) -> NodeLabel:
-        """A label that is surely valid, made without a look at every probability: for many of them."""
+        """A label that is known to be valid, made without checking every probability: for many labels."""
         made = object.__new__(cls)
         made.__dict__.update(name=name, label=label, probabilities=probabilities)
         return made
@@ -90,7 +90,7 @@ def write_labels(scene: PathLike, labels: Mapping[NodeId, NodeLabel], out: PathL
 
 
 def set_labels(text: str, labels: Mapping[NodeId, NodeLabel]) -> str:
-    """The same for a text.
+    """`write_labels` for the text of a file instead of a path.
 
     >>> text = '{"nodes": [{"id": 7, "attributes": {"name": "R(0)"}}], "edges": []}'
     >>> set_labels(text, {7: NodeLabel("kitchen", 10)})

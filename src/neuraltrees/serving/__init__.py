@@ -1,4 +1,4 @@
-"""Serving: predictions of a trained network, and what mattered for them."""
+"""Serving: predictions of a trained network, and which bags they depend on."""
 
 from neuraltrees.serving.effects import BagEffects, bag_effects
 from neuraltrees.serving.predictor import Predictor

@@ -1,4 +1,4 @@
-"""Which bags of a graph mattered for a prediction: what changes when one of them is left out."""
+"""How much a prediction depends on every bag of a graph: its change when the bag is left out."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from neuraltrees.nn.schedule.bags.structure import BagPlan
 from neuraltrees.serving.predictor import Predictor
 from neuraltrees.training.batches import edge_columns, feature_columns
 
-COPIES = 64  # of the graph that are predicted at once
+COPIES = 64  # copies of the graph that are predicted at once
 
 
 @dataclass(frozen=True, eq=False)
 class BagEffects:
-    """What every bag of a graph adds to its prediction.
+    """The effect of every bag of a graph on its prediction.
 
     Args:
-        bags: the graph nodes of each.
-        kinds: what each is.
-        effects: the prediction with all bags minus that without the bag, per label or target.
-        prediction: with all bags.
+        bags: the graph nodes of every bag.
+        kinds: the kind of every bag.
+        effects: the prediction with all bags minus the prediction without the bag, per label or target.
+        prediction: the prediction with all bags.
 
     Shapes: effects :math:`(B, C)`, prediction :math:`(C)`
     """
@@ -40,7 +40,7 @@ class BagEffects:
     prediction: Tensor
 
     def of_nodes(self, num_nodes: int) -> Tensor:
-        """The effects of bags shared equally among their nodes. Shapes: → :math:`(n, C)`"""
+        """The effect of every bag, divided equally among its nodes and summed per node. Shapes: → :math:`(n, C)`"""
         total = self.effects.new_zeros(num_nodes, self.effects.shape[1])
         for bag, effect in zip(self.bags, self.effects, strict=True):
             total[list(bag)] += effect / len(bag)
@@ -49,19 +49,19 @@ class BagEffects:
 
 @torch.no_grad()
 def bag_effects(predictor: Predictor, graph: Data) -> BagEffects:
-    """Leaves out one bag of the H-tree after another, and says how the prediction of the graph changes.
+    """Leaves out one bag of the decomposition after another; returns how the prediction for the graph changes.
 
     A bag that is left out has a state of zero in all layers and sends nothing. Effects need not sum to the prediction.
 
     Args:
-        predictor: of a network with `schedule="bags"` that answers per graph.
-        graph: with features as in training.
+        predictor: a network with `schedule="bags"` that predicts per graph.
+        graph: a graph with features as in training.
     """
     network, bundle = predictor.network, predictor.bundle
     schedule = network.schedule
     if not isinstance(schedule, BagRounds) or not network.needs_tree or bundle.objective.level != "graph":
         raise InputError(
-            "Expected a network with states of bags that answers per graph; got "
+            "Expected a network with states of bags that predicts per graph; got "
             f"{type(schedule).__name__} per {bundle.objective.level}. Train with schedule='bags' on labels of graphs."
         )
     (scaled,) = predictor.prepared([graph])
@@ -81,7 +81,7 @@ def bag_effects(predictor: Predictor, graph: Data) -> BagEffects:
 
 
 def _answers(predictor: Predictor, graph: Data, left_out: Sequence[int], count: int) -> Tensor:
-    """The answers for copies of a graph, each without one of its bags; `count` for none."""
+    """The answers for copies of a graph, each without one of its bags; the number `count` leaves out none."""
     network = predictor.network
     like = next(network.parameters())
     copies = [graph] * len(left_out)

@@ -25,11 +25,11 @@ from neuraltrees.training.bundle import Bundle
 from neuraltrees.training.device import check_device
 from neuraltrees.training.threads import computing_with, threads_for
 
-PLANS = 32  # that are kept
+PLANS = 32  # plans that are kept
 
 
 class Predictor:
-    """Predicts with a trained network; building it and planning graphs seen before is done once.
+    """Predicts with a trained network. The network is built once, and the plans of the latest graphs are kept.
 
     Args:
         bundle: the trained network.
@@ -68,7 +68,7 @@ class Predictor:
         Args:
             path: the file; or the name of a model that comes with the package: "scenes" or "solubility".
             device: where to compute.
-            allow: places of code that the file may name.
+            allow: code that the file may import, as MODULE:NAME.
             threads: CPU threads to compute with.
 
         >>> Predictor.load("scenes").bundle.types
@@ -78,12 +78,12 @@ class Predictor:
 
     @torch.no_grad()
     def predict(self, graphs: Iterable[Data], known: Sequence[Tensor] | None = None) -> list[Tensor]:
-        """Probabilities of the labels, or numbers, of every node of each graph, or of each graph.
+        """Probabilities of the labels, or predicted numbers, per node or per graph.
 
         Args:
             graphs: with features as in training.
-            known: for a network that reads labels (`CRFHead`): those of every graph that are known, -1 elsewhere. The
-                probabilities of the others are given these.
+            known: for a network that reads labels (`CRFHead`): the known labels of every graph, -1 for the other nodes,
+                whose probabilities are then conditional on them.
 
         Shapes: a list of :math:`(n, C)`, where C is the largest number of labels of a node type; per graph
         :math:`(1, C)`
@@ -105,7 +105,7 @@ class Predictor:
     def label(
         self, graphs: Iterable[Data], top: int = 1, known: Sequence[Tensor] | None = None
     ) -> list[list[Prediction]]:
-        """The same in words: for each graph the predictions of its nodes, or its own.
+        """Predictions by the names of labels: for each graph a list, with one per node, or one for the graph.
 
         Args:
             graphs: as for `predict`.
@@ -120,7 +120,7 @@ class Predictor:
         ]
 
     def prepared(self, graphs: Iterable[Data]) -> list[Data]:
-        """The graphs with features as the network reads them; `InputError` for graphs of another form."""
+        """The graphs with their features scaled as in training; a graph of another form raises `InputError`."""
         scaled: list[Data] = []
         bundle = self.bundle
         for number, graph in enumerate(listed(graphs)):
@@ -148,7 +148,7 @@ class Predictor:
                 )
 
     def _plan(self, graphs: Sequence[Data], known: Sequence[Tensor] | None = None) -> Plan:
-        """The plan of the graphs, from those kept if all but their features is the same."""
+        """The plan of the graphs: a kept one if they differ from earlier graphs in features and labels alone."""
         digest = sha256()
         labels = None if known is None else torch.cat([each.long().cpu() for each in known])
         if labels is not None:

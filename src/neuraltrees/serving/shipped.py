@@ -16,9 +16,9 @@ class ShippedModel:
     """A trained model in the package.
 
     Args:
-        name: what to call it instead of a path.
+        name: the name that stands for its path.
         what: what it predicts.
-        command: how it was trained.
+        command: the command that trained it.
     """
 
     name: str
@@ -27,7 +27,7 @@ class ShippedModel:
 
     @property
     def path(self) -> Path:
-        """Its file."""
+        """The file of the model."""
         return FOLDER / f"{self.name}.safetensors"
 
 
@@ -67,7 +67,7 @@ you mean solubility?
     if name in SHIPPED:
         return SHIPPED[name].path
     if path.suffix or path.parent != Path():
-        return path  # reading it says that there is none
+        return path  # reading it raises the error for a missing file
     raise InputError(
         f"Expected the file of a model, or one of {', '.join(SHIPPED)}; got {name!r}.{did_you_mean(name, SHIPPED)}"
     )

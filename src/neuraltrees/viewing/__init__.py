@@ -1,4 +1,4 @@
-"""Scenes to look at: a page for the browser, and recordings for Rerun."""
+"""Views of scenes: an HTML page for a browser, and recordings for Rerun."""
 
 from neuraltrees.viewing.frames import SceneFrame
 from neuraltrees.viewing.page import scene_page, write_scene_page

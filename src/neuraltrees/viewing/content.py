@@ -1,4 +1,4 @@
-"""What a page shows, as JSON: see viewer/src/content.ts, which reads it."""
+"""The content of a page as JSON; viewer/src/content.ts reads it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from neuraltrees.scenes.format import own_space
 from neuraltrees.scenes.rooms import room_boxes, rooms_of
 from neuraltrees.scenes.scene import NO_LABEL, Float64
 from neuraltrees.scenes.spec import OBJECT, ROOM
-from neuraltrees.viewing.frames import SceneFrame, layer_order
+from neuraltrees.viewing.frames import SceneFrame, View, layer_order
 from neuraltrees.viewing.positions import scene_positions
 
-MOST_LABELS, LEAST_PROBABILITY = 6, 0.005  # of a node's labels that are shown
-DIGITS = 3  # of a length in metres
+MOST_LABELS, LEAST_PROBABILITY = 6, 0.005  # shown per node
+DIGITS = 3  # decimals of lengths in metres and of probabilities
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -36,8 +36,9 @@ class Numbering(Generic[Key]):
         return list(self.number)
 
 
-def content_of(frames: Sequence[SceneFrame], title: str) -> dict[str, Any]:
-    """All that a page shows. A node that is the same in several frames is stored once."""
+def content_of(view: View) -> dict[str, Any]:
+    """The content of a page. A node that is the same in several frames is stored once."""
+    frames = view.frames
     types = Numbering(layer_order(kind for frame in frames for kind in _used_types(frame.scene)))
     ids: Numbering[Any] = Numbering()
     rows: Numbering[tuple[Any, ...]] = Numbering()
@@ -45,7 +46,7 @@ def content_of(frames: Sequence[SceneFrame], title: str) -> dict[str, Any]:
     listed = [_frame(frame, ids, types, rows, relations, labels) for frame in frames]
     columns = rows.values
     return {
-        "title": title,
+        "title": view.title,
         "types": types.values,
         "relations": relations.values,
         "labels": labels.values,
@@ -101,7 +102,7 @@ def _frame(
 def _drawn(
     scene: Scene, positions: Float64, centres: Float64, sizes: Float64
 ) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
-    """Where nodes are drawn and how large: boxes at their own centres, rooms without a box over what they hold."""
+    """The centre and size of every node as drawn; rooms without a box enclose what is in them."""
     is_room = np.array([kind == ROOM for kind in scene.types], dtype=bool)[scene.node_type]
     is_object = np.array([kind == OBJECT for kind in scene.types], dtype=bool)[scene.node_type]
     boxed = (is_room | is_object) & ~np.isnan(centres).any(1) & ~np.isnan(sizes).any(1)
@@ -111,7 +112,7 @@ def _drawn(
 
 
 def _edges(frame: SceneFrame, relations: Numbering[str]) -> list[int]:
-    """Source, target and relation, one after another: edges of the scene, and those between objects by rule."""
+    """Source, target and relation of every edge: edges of the scene, then edges between objects in the typed graph."""
     scene, graph = frame.scene, frame.graph
     codes = [relations[name] for name in scene.relations]
     found = [
@@ -141,10 +142,10 @@ def _tree(scene: Scene, tree: TypedTree) -> dict[str, Any]:
 
 
 def own_labels(scene: Scene, spaces: Mapping[str, LabelSpace]) -> dict[int, NodeLabel]:
-    """The labels that a scene has itself, by number of the node.
+    """The labels of a scene, by number of the node.
 
-    These are, the first that there is: the most probable of its `semantic_class_probabilities`; the name of its number
-    in the label space of the file or of those that are given; its name, unless that is a symbol such as `O(12)`.
+    The label of a node is the first of these that it has: the most probable one of `semantic_class_probabilities`; the
+    name of its number in the label space of the file or in `spaces`; its name, unless that is a symbol such as `O(12)`.
     """
     known = {kind: own_space(scene, kind) or spaces.get(kind) for kind in _used_types(scene)}
     found: dict[int, NodeLabel] = {}
@@ -162,7 +163,7 @@ def own_labels(scene: Scene, spaces: Mapping[str, LabelSpace]) -> dict[int, Node
 
 
 def _probabilities(given: Any) -> dict[str, float]:
-    """What a file says, as far as it makes sense."""
+    """The probabilities of a file that are valid."""
     if not isinstance(given, Mapping):
         return {}
     return {
@@ -173,7 +174,7 @@ def _probabilities(given: Any) -> dict[str, float]:
 
 
 def _text(name: str) -> str:
-    """Half of a surrogate pair is no text."""
+    """The name with halves of surrogate pairs replaced, which are no text in Unicode."""
     return name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

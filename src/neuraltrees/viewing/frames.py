@@ -1,15 +1,15 @@
-"""What is to be shown: scenes in the order of time, each with its labels and its typed H-tree."""
+"""What a page or a recording shows: scenes in the order of time, with their labels and typed H-trees."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 
-from neuraltrees.errors import InputError, TreeTooLargeError
+from neuraltrees.errors import InputError, TreeTooLargeError, did_you_mean
 from neuraltrees.scenes import (
     LabelSpace,
     LabelState,
@@ -35,16 +35,16 @@ Shown: TypeAlias = "Scene | SceneTracker | SceneFrame"
 
 @dataclass(frozen=True, eq=False)
 class SceneFrame:
-    """A scene at one time, with what is thought of its labels.
+    """A scene at one time, with one or several states of its labels.
 
     Args:
         scene: the scene.
-        name: what the time is called, for example the name of a file.
-        states: labels at one or several moments; by default those that the scene has itself. A node that a state says
-            nothing of has the label of the scene.
-        tree: the typed H-tree beside the scene, if any.
-        label_spaces: by node type, the names of labels that the scene has as numbers; those in the scene's own metadata
-            come first.
+        name: the name of the time, for example the name of a file.
+        states: labels at one or several moments; by default those of the scene. A node without a label in a state has
+            the label of the scene.
+        tree: the typed H-tree of the scene; with None, one is built if it is shown.
+        label_spaces: by node type, the names of labels that the scene has as numbers; label spaces in the scene's own
+            metadata are used first.
     """
 
     scene: Scene
@@ -66,43 +66,82 @@ class SceneFrame:
         return None if self.tree is None else self.tree.graph
 
 
-def frames_of(
-    scenes: Shown | Iterable[Shown],
-    labels: Labels | None,
-    tree: bool,
-    spec: TypedGraphSpec | None,
-    layers: Collection[str] | None,
-) -> list[SceneFrame]:
-    """The frames of scenes, each with a tree if wanted, with these states of the labels beside those they have."""
+class ViewOptions(TypedDict, total=False):
+    """The keyword arguments of `scene_page`, which has their meaning, and of the functions beside it."""
+
+    labels: Labels | None
+    tree: bool
+    spec: TypedGraphSpec | None
+    layers: Collection[str] | None
+    title: str
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a page or a recording shows.
+
+    Args:
+        title: the text at the top.
+        frames: the scenes in the order of time.
+    """
+
+    title: str
+    frames: Sequence[SceneFrame]
+
+    @classmethod
+    def of(
+        cls,
+        scenes: Shown | Iterable[Shown],
+        *,
+        labels: Labels | None = None,
+        tree: bool = True,
+        spec: TypedGraphSpec | None = None,
+        layers: Collection[str] | None = None,
+        title: str = "Scene graph",
+    ) -> View:
+        """The view of one or several scenes; see `scene_page`. States of `labels` come after those of the frames."""
+        given = [_frame(each) for each in _listed(scenes)]
+        states = tuple(state.of_ids([frame.scene for frame in given]) for state in _states(labels))
+        if layers is not None:
+            _check_layers(layers, given)
+        frames = []
+        for number, frame in enumerate(given):
+            made = (frame.tree or _tree(frame.scene, spec)) if tree else None
+            scene = frame.scene if layers is None else only_layers(frame.scene, layers)
+            if scene.num_nodes > MOST_NODES:
+                raise InputError(
+                    f"Expected a scene of at most {MOST_NODES:,} nodes to draw; got {scene.num_nodes:,}. Show some of "
+                    f"its layers: layers=room,object."
+                )
+            if made is not None and not set(made.graph.ids) <= set(scene.ids):
+                made = None  # its leaves stand for nodes that are not shown
+            name = frame.name or (f"{number + 1}" if len(given) > 1 else "")
+            frames.append(replace(frame, scene=scene, name=name, tree=made, states=(*frame.states, *states)))
+        return cls(title, frames)
+
+
+def _listed(scenes: Any) -> list[Any]:
     single = isinstance(scenes, Scene | SceneTracker | SceneFrame) or not isinstance(scenes, Iterable)
-    given: list[Any] = [scenes] if single else list(scenes)  # type: ignore[arg-type]
+    given = [scenes] if single else list(scenes)
     if not given:
         raise InputError("Expected at least one scene to show; got none.")
-    frames = [_frame(each) for each in given]
-    states = tuple(state.of_ids([frame.scene for frame in frames]) for state in _states(labels))
-    found = []
-    for number, frame in enumerate(frames):
-        made = None
-        if tree:
-            made = frame.tree or _tree(frame.scene, spec)
-        scene = frame.scene if layers is None else only_layers(frame.scene, layers)
-        if scene.num_nodes > MOST_NODES:
-            raise InputError(
-                f"Expected a scene of at most {MOST_NODES:,} nodes to draw; got {scene.num_nodes:,}. Show some of its "
-                f"layers: layers=room,object."
-            )
-        if made is not None and not set(made.graph.ids) <= set(scene.ids):
-            made = None  # without its rooms or objects there is nothing to link the tree with
-        name = frame.name or (f"{number + 1}" if len(frames) > 1 else "")
-        found.append(replace(frame, scene=scene, name=name, tree=made, states=(*frame.states, *states)))
-    return found
+    return given
+
+
+def _check_layers(layers: Collection[str], frames: Sequence[SceneFrame]) -> None:
+    """Raises `InputError` for a layer that no scene has."""
+    known = list(dict.fromkeys(kind for frame in frames for kind in frame.scene.types))
+    listed = [layers] if isinstance(layers, str) else list(layers)
+    unknown = [layer for layer in listed if layer not in known]
+    if isinstance(layers, str) or unknown or not listed:
+        advice = " Put it in brackets." if isinstance(layers, str) else did_you_mean("".join(unknown[:1]), known)
+        raise InputError(
+            f"Expected layers out of {', '.join(known)}; got {', '.join(unknown or listed) or 'none'}.{advice}"
+        )
 
 
 def only_layers(scene: Scene, layers: Collection[str]) -> Scene:
-    """The scene without nodes of other types; objects stay in the rooms, and rooms as large, as places made them."""
-    unknown = [layer for layer in layers if layer not in scene.types]
-    if isinstance(layers, str) or len(unknown) == len(layers):
-        raise InputError(f"Expected layers out of {', '.join(scene.types)}; got {', '.join(layers) or 'none'}.")
+    """The scene without nodes of other types; the rooms of objects and the sizes of rooms stay as with all nodes."""
     kept = np.flatnonzero(np.isin(scene.node_type, [i for i, kind in enumerate(scene.types) if kind in layers]))
     number = np.full(scene.num_nodes, -1)
     number[kept] = np.arange(len(kept))
@@ -133,7 +172,7 @@ def only_layers(scene: Scene, layers: Collection[str]) -> Scene:
 
 
 def layer_order(types: Iterable[str]) -> list[str]:
-    """Layers from top to bottom; what is not known comes below, robots last.
+    """Layers from top to bottom; other node types come after the known ones, agents last.
 
     >>> layer_order(["agent", "object", "door", "room"])
     ['room', 'object', 'door', 'agent']

@@ -1,4 +1,4 @@
-"""Where nodes are drawn that have no position."""
+"""Positions at which nodes without a position of their own are drawn."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from neuraltrees.scenes import Scene
 from neuraltrees.scenes.scene import Float64
 
-MOST_SPRINGS = 600  # nodes of a component that is laid out by forces; a larger one is a spiral
+MOST_SPRINGS = 600  # nodes of a component that a spring layout places; a larger one becomes a spiral
 
 
 def scene_positions(scene: Scene, centres: Float64) -> tuple[Float64, int]:
-    """Where nodes are drawn, and how many have no position of their own.
+    """The positions at which nodes are drawn, and the number of nodes without a position of their own.
 
-    A node without a position is drawn beside its neighbours; what has no neighbour with one either, on a spiral beside
-    the scene, or in place of it where no node has a position.
+    A node without a position is drawn next to its neighbours. Nodes whose component has no position are drawn on a
+    spiral next to the scene. If no node has a position, the whole graph is laid out.
 
     Shapes: centres :math:`(n, 3)` → :math:`(n, 3)`
     """
@@ -55,7 +55,7 @@ def scene_positions(scene: Scene, centres: Float64) -> tuple[Float64, int]:
 
 
 def _spread_out(scene: Scene) -> Float64:
-    """A layout of the graph itself, in metres that mean nothing: components side by side in rows, the largest first."""
+    """A layout of the graph by its edges alone: components side by side in rows, the largest first."""
     import networkx as nx
 
     graph: nx.Graph[int] = nx.Graph()
@@ -80,6 +80,6 @@ def _spread_out(scene: Scene) -> Float64:
 
 
 def _spiral(turn: int) -> Float64:
-    """Points of a sunflower: any two neighbours are about one apart."""
+    """A point of a sunflower spiral; adjacent points are about 1 apart."""
     angle, radius = turn * 2.399963229728653, math.sqrt(turn)
     return np.array([radius * math.cos(angle), radius * math.sin(angle), 0.0])

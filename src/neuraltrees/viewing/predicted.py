@@ -1,4 +1,4 @@
-"""Scenes with the labels that a trained network gives them, before and after some of them are confirmed."""
+"""Scenes with labels predicted by a trained network, before and after some labels are confirmed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 def predicted_frames(
     frames: Sequence[SceneFrame], labeller: SceneLabeller, known: Mapping[NodeId, str] | None = None
 ) -> list[SceneFrame]:
-    """The frames with the predictions of a network as a state of their labels.
+    """The frames with the predictions of a network as another state of their labels.
 
     Args:
         frames: the scenes.
         labeller: the network.
-        known: labels that are confirmed, by node id; they make a second state. It needs a network with a CRF head.
+        known: confirmed labels by node id; the predictions given them are a second state. This needs a network with a
+            CRF head.
     """
     scenes = [frame.scene for frame in frames]
     found = [[LabelState("predicted", labels)] for labels in labeller.label(scenes)]

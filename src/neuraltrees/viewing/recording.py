@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Unpack
 
 import numpy as np
 
 from neuraltrees.errors import InputError
 from neuraltrees.extras import require
 from neuraltrees.files import PathLike, write_whole
-from neuraltrees.scenes import NodeLabel, TypedGraphSpec
+from neuraltrees.scenes import NodeLabel
 from neuraltrees.scenes.rooms import room_boxes, rooms_of
 from neuraltrees.viewing.content import own_labels
-from neuraltrees.viewing.frames import Labels, SceneFrame, Shown, frames_of, layer_order
+from neuraltrees.viewing.frames import SceneFrame, Shown, View, ViewOptions, layer_order
 from neuraltrees.viewing.positions import scene_positions
 
 GAP = 0.5  # between layers, as a share of the width of the scene
@@ -22,61 +22,46 @@ COLOURS = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 18
 GREY = (140, 150, 160)
 
 
-def scene_recording(
-    scenes: Shown | Iterable[Shown],
-    *,
-    labels: Labels | None = None,
-    tree: bool = True,
-    spec: TypedGraphSpec | None = None,
-    layers: Collection[str] | None = None,
-    title: str = "Scene graph",
-) -> bytes:
-    """A recording (`.rrd`) for Rerun: layers one above the other, names with probabilities, frames on a time line.
+def scene_recording(scenes: Shown | Iterable[Shown], **options: Unpack[ViewOptions]) -> bytes:
+    """A recording (`.rrd`) for Rerun: layers above each other, names with probabilities, frames on a time line.
 
-    It needs the extra `rerun`. Of several states of the labels the last counts; the H-tree is on the page of
-    `scene_page` alone, the edges between objects that it is made from are here too.
+    It needs the extra `rerun`. Of several states of the labels, the last one is shown. A recording has the edges of the
+    typed graph, but not the H-tree, which is on the page of `scene_page` alone.
 
-    Args: see `scene_page`.
+    Args:
+        scenes: as for `scene_page`.
+        options: the keyword arguments of `scene_page`.
     """
     rerun = require("rerun", extra="rerun", what="recordings")
-    frames = frames_of(scenes, labels, tree, spec, layers)
-    recording = rerun.RecordingStream(title or "Scene graph")
+    view = View.of(scenes, **options)
+    recording = rerun.RecordingStream(view.title or "Scene graph")
     stream = recording.memory_recording()
     recording.log("scene", rerun.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
     shown: set[str] = set()
-    for number, frame in enumerate(frames):
+    for number, frame in enumerate(view.frames):
         recording.set_time("frame", sequence=number)
         for path in shown:
             recording.log(path, rerun.Clear(recursive=True))
         shown |= _log(rerun, recording, frame)
     content = stream.drain_as_bytes()
     if not content:
-        raise InputError("Expected a recording of Rerun; it gave none. Update it: pip install --upgrade rerun-sdk.")
+        raise InputError("Expected a recording from Rerun; got nothing. Update it: pip install --upgrade rerun-sdk.")
     return bytes(content)
 
 
-def write_scene_recording(
-    scenes: Shown | Iterable[Shown],
-    path: PathLike,
-    *,
-    labels: Labels | None = None,
-    tree: bool = True,
-    spec: TypedGraphSpec | None = None,
-    layers: Collection[str] | None = None,
-    title: str = "Scene graph",
-) -> None:
-    """Writes a recording, see `scene_recording`; the file is written whole or not at all."""
-    write_whole(path, scene_recording(scenes, labels=labels, tree=tree, spec=spec, layers=layers, title=title))
+def write_scene_recording(scenes: Shown | Iterable[Shown], path: PathLike, **options: Unpack[ViewOptions]) -> None:
+    """Writes the recording of `scene_recording`, with the same options; the file is written whole or not at all."""
+    write_whole(path, scene_recording(scenes, **options))
 
 
 def _log(rerun: Any, recording: Any, frame: SceneFrame) -> set[str]:
-    """Logs a frame; returns the paths of what it has."""
+    """Logs a frame; returns the entity paths that it has logged."""
     scene = frame.scene
     room = rooms_of(scene)
     centres, sizes = room_boxes(scene, room)
     positions, _ = scene_positions(scene, centres)
     order = layer_order(scene.types[i] for i in sorted(set(scene.node_type.tolist())))
-    wide = float(np.ptp(positions, axis=0).max()) if scene.num_nodes else 1.0
+    wide = (float(np.ptp(positions, axis=0).max()) if scene.num_nodes else 0.0) or 1.0  # one node has no extent
     lift = {kind: GAP * wide * (len(order) - 1 - place) for place, kind in enumerate(order)}
     lifted = positions.copy()
     lifted[:, 2] += [lift[scene.types[kind]] for kind in scene.node_type.tolist()]
@@ -116,7 +101,7 @@ def _log(rerun: Any, recording: Any, frame: SceneFrame) -> set[str]:
 
 
 def _names(frame: SceneFrame) -> list[str]:
-    """Names with probabilities."""
+    """The text of every node: its label, or else its name or id, and the probability of the label if it is known."""
     own = own_labels(frame.scene, frame.label_spaces)
     state = frame.states[-1].labels if frame.states else {}
     found = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from neuraltrees.errors import InputError
-from neuraltrees.scenes import parse_scene
+from neuraltrees.scenes import NodeLabel, parse_scene
 from neuraltrees.serving.server import Limits, SceneService, Server
 from tests.scenes.spark_files import R, flat
 from tests.serving.server.clients import Client, CountingLabeller, plain, until
@@ -257,7 +258,38 @@ def test_health_metrics_and_the_page_of_the_interface(client: Client) -> None:
     asked = schema["paths"]["/predict"]["post"]
     assert set(asked["responses"]) >= {"200", "401", "408", "413", "422", "503", "504"}
     assert client.post(asked["requestBody"]["content"]["application/json"]["example"])[0] == 200
-    assert b"openapi.json" in client.ask("GET", "/docs")[1]
+
+
+def test_the_page_of_the_interface_needs_no_internet(client: Client) -> None:
+    status, content, headers = client.ask("GET", "/docs")
+    page = content.decode()
+    assert status == 200 and headers["content-type"].startswith("text/html")
+    for text in ("<h2>POST /predict</h2>", "?top=", "&quot;type&quot;: &quot;room&quot;", "GET /metrics", "413"):
+        assert text in page
+    assert re.findall(r"(?:src|href)=[\"']?([^\"'>]*)", page) == ["openapi.json"]
+    assert "<script" not in page and "http:" not in page and "https:" not in page
+    assert client.get("/redoc")[0] == 404  # which would load scripts
+
+
+def test_a_refusal_after_the_whole_body_comes_at_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuraltrees.serving.server.http.LINGER", 3600.0)
+    status, answer = client.post(plain(50))
+    assert status == 413 and "nodes" in answer["detail"]
+
+
+def test_labels_without_probabilities(labeller: CountingLabeller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labeller, "_labels", lambda scene, known: {"room": NodeLabel("bath")})
+    with serving(labeller) as server:
+        status, answer = Client(server.addresses[0]).post(plain())
+    assert (status, answer["nodes"]) == (200, [{"id": "room", "type": "room", "label": "bath"}])
+
+
+@pytest.mark.parametrize("ids", [(7, "7"), ("7", 7)])
+def test_a_known_label_is_of_the_id_that_is_text_before_that_of_a_number(client: Client, ids: tuple[Any, Any]) -> None:
+    twins = {"nodes": [{"id": each, "type": "room"} for each in ids]}
+    status, answer = client.post({"scene": twins, "known": {"7": "bath"}})
+    assert status == 200
+    assert {node["id"]: node["label"] for node in answer["nodes"]} == {"7": "bath", 7: "room of 0"}
 
 
 def test_the_end_waits_for_what_runs(labeller: CountingLabeller) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import socket
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -118,4 +121,25 @@ def test_what_cannot_be_labelled_is_said_and_nothing_is_published(node: Any, mon
     node._server = "http://127.0.0.1:9"
     tell(DsgUpdate("header", b"\xdd", True))
     assert node.log.lines[-1].startswith("No answer from http://127.0.0.1:9")
+    with broken_server() as address:
+        node._server = address
+        tell(DsgUpdate("header", b"\xdd", True))
+    assert node.log.lines[-1].startswith(f"No answer from {address}: IncompleteRead")
     assert node.published == []
+
+
+@contextmanager
+def broken_server() -> Iterator[str]:
+    """A server that ends in the middle of its answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(2**16)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+
+        thread = Thread(target=answer, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        thread.join(20)

@@ -1,4 +1,4 @@
-"""Trained networks as programs that need no Python of ours: torch.export, ONNX and AOTInductor."""
+"""Trained networks as programs that run without this library: torch.export, ONNX and AOTInductor."""
 
 from neuraltrees.serving.export.formats import FORMATS, Format, export, program_of
 from neuraltrees.serving.export.program import Program

@@ -1,4 +1,4 @@
-"""A graph that a network is traced with: any will do, as long as no size is 0 or 1."""
+"""The graph that a network is traced with; any graph will do whose sizes are all above 1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NODES = 7
 
 
 def example_graph(bundle: Bundle) -> Data:
-    """A triangle with a tail, in both directions, with features as the network reads them."""
+    """A triangle with a path attached, both directions of every edge, with features of the network's form."""
     forth = torch.tensor([[0, 1, 2, 2, 3, 4, 5], [1, 2, 0, 3, 4, 5, 6]])
     edges = torch.cat([forth, forth.flip(0)], 1)
     graph = Data(x=_columns(bundle.given_features, NODES), edge_index=edges, num_nodes=NODES)

@@ -1,4 +1,4 @@
-"""The formats of exported programs; sizes of graphs are free in all of them."""
+"""The formats of exported programs; all of them take graphs of any size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from neuraltrees.training.bundle import Bundle
 Format: TypeAlias = Literal["torch", "onnx", "aoti"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 ENDINGS: dict[str, str] = {"torch": ".pt2", "onnx": ".onnx", "aoti": ".pt2"}
-ABOUT = "neuraltrees.json"  # the name of what a file says of itself
+ABOUT = "neuraltrees.json"  # the name of the description inside the file
 
 
 def export(bundle: Bundle, path: PathLike, format: Format) -> Program:
@@ -56,7 +56,7 @@ def export(bundle: Bundle, path: PathLike, format: Format) -> Program:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without what torch says of itself while it exports."""
+    """Suppresses the log and the warnings of torch during an export."""
     log = logging.getLogger("torch.onnx")
     before = log.level
     log.setLevel(logging.ERROR)
@@ -69,12 +69,12 @@ def quiet() -> Iterator[None]:
 
 
 def program_of(bundle: Bundle) -> Program:
-    """The program of a trained network; one that reads more than plain tensors raises `InputError`."""
+    """The program of a trained network; a network that reads more than plain tensors raises `InputError`."""
     return graph_program(bundle) if bundle.inputs is None else scene_program(bundle)
 
 
 def traced(program: Program) -> ExportedProgram:
-    """The program by `torch.export`, with sizes that are free."""
+    """The program traced by `torch.export`, with dynamic sizes."""
     tensors = program.tensors(program.example)
     free = tuple(
         {place: Dim.DYNAMIC for place, size in enumerate(shape) if isinstance(size, str)}
@@ -108,7 +108,7 @@ def _onnx(traced: ExportedProgram, program: Program, path: Path) -> None:
 
 
 def check_sums(model: Any) -> None:
-    """Raises an error if a model in ONNX adds up by ScatterND, whose threads overwrite each other in onnxruntime."""
+    """Raises an error if an ONNX model sums by ScatterND, whose threads overwrite each other in onnxruntime."""
     parts = [model.graph, *(each for each in model.functions)]
     for part in parts:
         for node in part.node:

@@ -1,4 +1,4 @@
-"""What an exported program computes: from plain tensors of any size to what `Predictor.predict` returns."""
+"""The program that is exported: from plain tensors of any size to the result of `Predictor.predict`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from neuraltrees.serving.export.example import example_graph
 from neuraltrees.training.bundle import Bundle
 
 Shape: TypeAlias = tuple[str | int | None, ...]
-# The sizes of every input by name; numbers are fixed, None is the number of features.
+# The shape of every input: names are dynamic sizes, numbers are fixed, None is the number of features.
 SHAPES: dict[str, Shape] = {
     "x": ("nodes", None),
     "edge_index": (2, "edges"),
@@ -43,10 +43,11 @@ class Program:
 
     Args:
         module: computes probabilities or numbers.
-        shapes: the names of its inputs, in order, and their sizes, those by name free; see `docs/serving.md`.
-        about: what its inputs and outputs mean, as plain values.
-        prepare: from a graph, or a scene, to all inputs by name.
-        example: what it is traced with.
+        shapes: the names of its inputs, in order, and their shapes; a size with a name is dynamic; see
+            `docs/serving.md`.
+        about: the meaning of its inputs and outputs, as plain values.
+        prepare: makes the inputs, by name, from a graph or a scene.
+        example: the graph or scene that it is traced with.
     """
 
     module: nn.Module
@@ -60,13 +61,13 @@ class Program:
         return tuple(self.shapes)
 
     def tensors(self, source: Any) -> tuple[Tensor, ...]:
-        """The inputs for a graph, or a scene, in order; its H-tree is built as in training where it is needed."""
+        """The inputs for a graph or a scene, in order; its H-tree is built as in training if the network needs one."""
         found = self.prepare(source)
         return tuple(found[name].contiguous() for name in self.inputs)
 
 
 def graph_program(bundle: Bundle) -> Program:
-    """That of a network which was trained on graphs; one that reads more than plain tensors raises `InputError`."""
+    """The program of a network on graphs; a network that reads more than plain tensors raises `InputError`."""
     network = bundle.build().requires_grad_(False)
     _check(bundle, network)
     body = network.schedule.body
@@ -87,7 +88,7 @@ def graph_program(bundle: Bundle) -> Program:
 
 
 def about(bundle: Bundle, inputs: Sequence[str]) -> dict[str, Any]:
-    """What inputs and outputs mean, as plain values."""
+    """The meaning of inputs and outputs, as plain values."""
     given = bundle.given_features
     return {
         "inputs": list(inputs),
@@ -115,9 +116,9 @@ def _prepared(bundle: Bundle, tree: bool, graph: Data) -> dict[str, Tensor]:
 
 
 class _Module(nn.Module):
-    """Scaling, the network, and the mean of what its members predict.
+    """Scaling, the network, and the mean of the predictions of its runs.
 
-    Its inputs are those of `Program.inputs`, by place: torch.export asks for a signature, which is made for them.
+    Its arguments are `Program.inputs` by position, since torch.export needs a fixed signature.
     """
 
     def __init__(self, bundle: Bundle, network: Network, inputs: tuple[str, ...]) -> None:
@@ -134,7 +135,7 @@ class _Module(nn.Module):
 
 
 class _Scaling(nn.Module):
-    """What `Scaling` does to features, by operations that torch.export knows."""
+    """`Scaling` of features by operations that torch.export supports."""
 
     mean: Tensor | None
     std: Tensor | None
@@ -161,7 +162,7 @@ class _Scaling(nn.Module):
 
 
 def _check(bundle: Bundle, network: Network) -> None:
-    """Raises `InputError` for what cannot be computed from plain tensors."""
+    """Raises `InputError` for a network that cannot be computed from plain tensors."""
     scaling = bundle.scaling
     if scaling.geometry or scaling.encodings:
         what = "geometry of scenes" if scaling.geometry else "positional encodings"
@@ -171,8 +172,8 @@ def _check(bundle: Bundle, network: Network) -> None:
         )
     if network.head.reads_labels or network.head.reads_edges or network.head.reads_bags:
         raise InputError(
-            f"Expected a head that answers per node or per graph from states; got {type(network.head).__name__}, which "
-            f"reads more. Train with another head, or serve it by neuraltrees serve."
+            f"Expected a head that predicts from states alone; got {type(network.head).__name__}, which "
+            f"also reads edges, bags or labels. Train with another head, or serve it by neuraltrees serve."
         )
     if network.needs_tree and not isinstance(network.schedule, TreeRounds):
         raise InputError(
@@ -186,7 +187,8 @@ def _check(bundle: Bundle, network: Network) -> None:
         )
     if isinstance(bundle.given_features, Mapping):
         raise InputError(
-            "Expected as many features for every node type; got other numbers. Serve it by neuraltrees serve."
+            "Expected the same number of features for every node type; got different ones. Serve it by neuraltrees "
+            "serve."
         )
 
 

@@ -18,7 +18,7 @@ from neuraltrees.scenes.scene import Scene, SceneNode
 from neuraltrees.serving.export.program import Program, Shape, about
 from neuraltrees.training.bundle import Bundle
 
-# Those of `TypedStructure`, whose fields they are but for the first two.
+# All but the first two are fields of `TypedStructure`.
 SHAPES: dict[str, Shape] = {
     "x": ("nodes", None),
     "node_type": ("nodes",),
@@ -38,7 +38,7 @@ SHAPES: dict[str, Shape] = {
 
 
 def scene_program(bundle: Bundle) -> Program:
-    """The program of a network on typed H-trees; one that reads more than plain tensors raises `InputError`."""
+    """The program of a network on typed H-trees; a network that reads more than plain tensors raises `InputError`."""
     form, network = bundle.inputs, bundle.build().requires_grad_(False)
     assert isinstance(form, SceneFormat)
     schedule, head = network.schedule, network.head
@@ -49,8 +49,8 @@ def scene_program(bundle: Bundle) -> Program:
         )
     if head.reads_labels or head.reads_edges or head.reads_bags:
         raise InputError(
-            f"Expected a head that answers per node from states; got {type(head).__name__}, which reads more. Train "
-            f"with another head, or serve it by neuraltrees serve."
+            f"Expected a head that predicts from states alone; got {type(head).__name__}, which also reads edges, bags "
+            f"or labels. Train with another head, or serve it by neuraltrees serve."
         )
     shapes = {name: shape for name, shape in SHAPES.items() if schedule.geometry or name not in _GEOMETRY}
     return Program(
@@ -66,7 +66,7 @@ _GEOMETRY = ("offset", "ends", "home", "relation", "geometry")
 
 
 class _Module(nn.Module):
-    """The network on the tensors of a typed H-tree, and the mean of what its members predict."""
+    """The network on the tensors of a typed H-tree, and the mean of the predictions of its runs."""
 
     def __init__(self, bundle: Bundle, network: Network, inputs: tuple[str, ...]) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class _Module(nn.Module):
         """Shapes: see `SHAPES` → :math:`(n, C)`"""
         named = dict(zip(self.inputs, given, strict=True))
         x, node_type = named.pop("x"), named.pop("node_type")
-        nothing = x.new_zeros(0)  # what a network without geometry does not read
+        nothing = x.new_zeros(0)  # stands for fields that a network without geometry does not read
         tree = TypedStructure(x.shape[0], **dict.fromkeys(_GEOMETRY, nothing) | named)
         schedule = self.network.schedule
         assert isinstance(schedule, TypedRounds)

@@ -1,4 +1,4 @@
-"""A server of trained networks: HTTP and ZMQ in front, requests that come together computed together."""
+"""A server for trained networks: it answers by HTTP and ZMQ, and computes requests that wait together as one batch."""
 
 from neuraltrees.serving.server.graphs import GraphService
 from neuraltrees.serving.server.limits import Limits, Refusal

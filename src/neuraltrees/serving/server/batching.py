@@ -1,7 +1,7 @@
-"""A queue of requests whose answers are computed together, by one thread.
+"""A queue of requests, whose answers one thread computes in batches.
 
-Reading a request, the forward pass and writing the answer all hold Python's interpreter lock most of the time, so that
-several threads would only take turns, each waiting for the lock after every operation of torch.
+Reading a request, the forward pass and writing the answer hold Python's interpreter lock most of the time: several
+threads would only take turns, each waiting for the lock after every operation of torch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger("neuraltrees.serving")
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A request in the queue: its body, how the answer is to look like, and who waits for it until when."""
+    """A request in the queue: its body, the form of its answer, its deadline, and the future of its answer."""
 
     body: bytes
     wants: Wants
@@ -39,15 +39,15 @@ class Job:
 
 
 class BatchQueue:
-    """Requests wait here, and those that wait together are answered by one forward pass.
+    """A queue of requests; those that wait at the same time are answered by one forward pass.
 
-    A request that comes alone is computed at once. While others are just arriving (`expecting`), it waits for them, at
-    most `limits.window` seconds. What comes while a batch is computed is the next batch.
+    A request that comes alone is computed at once. While the bodies of others are arriving (`expecting`), it waits for
+    them, at most `limits.window` seconds. Requests that come while a batch is computed make the next batch.
 
     Args:
-        service: what answers.
-        limits: how many requests wait, and how many are computed together.
-        metrics: what is counted.
+        service: computes the answers.
+        limits: how many requests may wait, and how many are computed together.
+        metrics: counts requests and batches.
     """
 
     def __init__(self, service: Service, limits: Limits, metrics: Metrics) -> None:
@@ -62,7 +62,7 @@ class BatchQueue:
         self._thread.start()
 
     def stop(self) -> None:
-        """Answers what waits, and ends."""
+        """Answers the requests that wait, and ends the thread."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -75,7 +75,7 @@ class BatchQueue:
 
     @contextmanager
     def expecting(self) -> Iterator[None]:
-        """While the body of a request arrives."""
+        """A context that lasts while the body of a request arrives."""
         with self._changed:
             self._arriving += 1
         try:
@@ -86,7 +86,7 @@ class BatchQueue:
                 self._changed.notify_all()
 
     def submit(self, body: bytes, wants: Wants) -> Future[Reply]:
-        """Puts a request in the queue; raises `Refusal` where it is full or closed."""
+        """Puts a request into the queue; raises `Refusal` if the queue is full or closed."""
         job = Job(body, wants, time.monotonic() + self.limits.seconds)
         with self._changed:
             if self._stopping or len(self._waiting) >= self.limits.waiting:
@@ -96,7 +96,7 @@ class BatchQueue:
         return job.reply
 
     def _gathered(self) -> list[Job]:
-        """The next requests to compute; none when the queue has ended."""
+        """The next requests to compute; an empty list when the queue is stopped."""
         with self._changed:
             while not self._waiting and not self._stopping:
                 self._changed.wait()
@@ -142,7 +142,7 @@ class BatchQueue:
                 job.fail(_noted(error))
 
     def _answers(self, questions: Sequence[Any]) -> Sequence[Any]:
-        """Those of all questions; where they cannot be computed together, each has its own answer or error."""
+        """The answers to all questions; if computing them together fails, each is computed alone or has its error."""
         try:
             return self.service.answer(questions)
         except Exception as error:
@@ -152,7 +152,7 @@ class BatchQueue:
 
 
 def _noted(error: Exception) -> Exception:
-    """The error, written to the log if it is not the fault of the request."""
+    """The error to report; it is logged unless the request caused it."""
     if isinstance(error, MemoryError) and not isinstance(error, NeuralTreesError):
         return Refusal(413, "Expected a request whose answer fits into memory; it does not. Send a smaller one.")
     if not isinstance(error, NeuralTreesError):

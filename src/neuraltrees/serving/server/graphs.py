@@ -1,4 +1,4 @@
-"""Answers about graphs: the JSON that `neuraltrees predict` reads, by any model but one of scenes."""
+"""Predictions for graphs in the JSON that `neuraltrees predict` reads, by any model that was not trained on scenes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class GraphQuestion:
 
 
 class GraphService:
-    """Answers about graphs.
+    """Predicts labels or numbers of graphs, or of their nodes.
 
     A request is a graph as for `neuraltrees predict`, or several under "graphs"; beside them "known" has the labels
     that are known, as in the file for `--known`. The answer is what `neuraltrees predict --json` prints.
 
     Args:
-        predictor: of the model.
+        predictor: the model.
         limits: how many nodes a request may have.
     """
 
@@ -60,7 +60,7 @@ class GraphService:
             "the request",
             trained.types,
             trained.given_edge_features is not None,
-            ragged=isinstance(trained.features, Mapping),
+            ragged=isinstance(trained.given_features, Mapping),
         )
         if known is not None:
             known = {"graphs": known} if isinstance(known, list) else known
@@ -94,7 +94,7 @@ class GraphService:
 
 
 def _check_nodes(graphs: Any, most: int) -> None:
-    """Raises `Refusal` before a request of too many nodes is taken apart."""
+    """Raises `Refusal` for too many nodes, before the graphs are built."""
     listed = graphs if isinstance(graphs, list) else []
     nodes = [each.get("nodes") for each in listed if isinstance(each, dict)]
     count = sum(len(each) for each in nodes if isinstance(each, list))

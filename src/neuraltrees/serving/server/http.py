@@ -1,4 +1,4 @@
-"""HTTP: /predict, /health, /metrics and the page of the interface."""
+"""HTTP: /predict, /health, /metrics, and /docs, the page that describes them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import hmac
 import socket
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Thread
 from typing import Annotated, Any, Literal
 
 import uvicorn
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -21,12 +22,12 @@ from neuraltrees.errors import InputError
 from neuraltrees.options import rule_in_words
 from neuraltrees.serving.server.batching import BatchQueue
 from neuraltrees.serving.server.limits import Refusal, status_of, too_busy, too_large, too_slow
-from neuraltrees.serving.server.pages import BODIES, ERRORS
+from neuraltrees.serving.server.pages import BODIES, ERRORS, interface_page
 from neuraltrees.serving.server.patience import PatientProtocol
 from neuraltrees.serving.server.service import Wants
 from neuraltrees.version import __version__
 
-LINGER = 1.0  # seconds in which the rest of a refused body is thrown away, so that its sender reads why
+LINGER = 1.0  # seconds for which the rest of a refused body is read and discarded, so that its sender reads why
 
 
 class HttpTransport:
@@ -36,12 +37,13 @@ class HttpTransport:
         queue: answers requests.
         host: address to listen on.
         port: port to listen on; 0 for any that is free.
-        token: what /predict and /metrics ask for as `Authorization: Bearer TOKEN`; None for no such rule.
+        token: /predict and /metrics answer requests with the header `Authorization: Bearer TOKEN` alone; None lets
+            everyone in.
     """
 
     def __init__(self, queue: BatchQueue, host: str, port: int, token: str | None = None) -> None:
         self._socket = _listening(host, port)
-        self.address = f"http://{host}:{self._socket.getsockname()[1]}"
+        self.address = http_address(host, self._socket.getsockname()[1])
         seconds = queue.limits.seconds
         config = uvicorn.Config(
             make_app(queue, token),
@@ -73,6 +75,15 @@ class HttpTransport:
         self._socket.close()
 
 
+def http_address(host: str, port: int) -> str:
+    """The address of a server; IPv6 hosts are in brackets.
+
+    >>> http_address("127.0.0.1", 8000), http_address("::1", 8000)
+    ('http://127.0.0.1:8000', 'http://[::1]:8000')
+    """
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -93,11 +104,13 @@ def _protocol(seconds: float) -> type[PatientProtocol]:
 
 
 def make_app(queue: BatchQueue, token: str | None = None) -> FastAPI:
-    """The application: what each address answers."""
+    """The application: what each path answers."""
     app = FastAPI(
         title="neuraltrees",
         version=__version__,
-        description=f"Labels of {queue.service.what} by {queue.service.model}.",
+        description=f"Predictions for {queue.service.what} by the model {queue.service.model}.",
+        docs_url=None,  # the pages of FastAPI load scripts from the internet, which a robot does not have
+        redoc_url=None,
     )
     door = _Door(queue, token)
     documented: Any = {"requestBody": {"required": True, "content": BODIES[queue.service.what]}}
@@ -110,12 +123,12 @@ def make_app(queue: BatchQueue, token: str | None = None) -> FastAPI:
             Literal["labels", "scene"], Query(description="labels, or the Spark-DSG scene with its labels set.")
         ] = "labels",
     ) -> Response:
-        """Labels with their probabilities."""
+        """Labels with their probabilities, or numbers, per node or per graph."""
         return await door.predict(request, Wants(top, output))
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
-        """Whether the server answers, and what."""
+        """Whether the server is up, what it predicts for, and how many requests wait."""
         service = queue.service
         return {
             "status": "ok",
@@ -127,13 +140,17 @@ def make_app(queue: BatchQueue, token: str | None = None) -> FastAPI:
 
     @app.get("/metrics", response_class=Response)
     async def metrics(request: Request) -> Response:
-        """Counters for Prometheus."""
+        """Counters and histograms for Prometheus."""
         try:
             door.check_token(request)
         except Refusal as error:
             return _refused(error)
         page, media_type = queue.metrics.page(queue.waiting)
         return Response(page, media_type=media_type)
+
+    @app.get("/docs", include_in_schema=False)
+    async def interface() -> Response:
+        return HTMLResponse(interface_page(app.openapi()))
 
     @app.exception_handler(RequestValidationError)
     async def wrong_query(request: Request, error: RequestValidationError) -> Response:
@@ -152,8 +169,16 @@ def make_app(queue: BatchQueue, token: str | None = None) -> FastAPI:
     return app
 
 
+@dataclass
+class _Received:
+    """What has come of the body of a request."""
+
+    size: int = 0
+    complete: bool = False
+
+
 class _Door:
-    """Takes requests in: who may ask, how much, and for how long."""
+    """Receives requests: checks their token, their size and their time."""
 
     def __init__(self, queue: BatchQueue, token: str | None) -> None:
         self.queue, self.limits, self.metrics = queue, queue.limits, queue.metrics
@@ -162,11 +187,11 @@ class _Door:
 
     async def predict(self, request: Request, wants: Wants) -> Response:
         start: float | None = None
-        size = [0]
+        received = _Received()
         try:
             self.check_token(request)
             with self.queue.expecting():
-                body = await self._body(request, size)
+                body = await self._body(request, received)
                 start = time.perf_counter()
                 job = self.queue.submit(body, wants)
             del body
@@ -178,11 +203,11 @@ class _Door:
         except TimeoutError:
             return self._refusal(too_slow(self.limits.seconds))
         except Exception as error:
-            if isinstance(error, Refusal) and error.status in (401, 413):
+            if isinstance(error, Refusal) and not received.complete and error.status != 408:
                 await _drain(request)
             return self._refusal(error)
         finally:
-            self._held -= size[0]
+            self._held -= received.size
         self.metrics.request("http", "200", time.perf_counter() - start)
         return Response(reply.content, media_type=reply.media_type)
 
@@ -194,10 +219,10 @@ class _Door:
         if scheme.lower() != "bearer" or not same:
             raise Refusal(401, "Expected the header Authorization: Bearer TOKEN with the server's token; got another.")
 
-    async def _body(self, request: Request, size: list[int]) -> bytes:
+    async def _body(self, request: Request, received: _Received) -> bytes:
         encoding = request.headers.get("content-encoding", "identity")
         if encoding.lower() != "identity":
-            raise Refusal(415, f"Expected a body that is not packed; got {encoding:.40}. Send it as it is.")
+            raise Refusal(415, f"Expected a body without compression; got {encoding:.40}. Send it uncompressed.")
         most, announced = self.limits.body, request.headers.get("content-length", "0")
         if announced.isdecimal() and int(announced) > most:
             raise too_large("bytes", most, f"{int(announced):,}", "a larger --max-body")
@@ -205,9 +230,9 @@ class _Door:
         try:
             async with asyncio.timeout(self.limits.seconds):
                 async for piece in request.stream():
-                    size[0] += len(piece)
+                    received.size += len(piece)
                     self._held += len(piece)
-                    if size[0] > most:
+                    if received.size > most:
                         raise too_large("bytes", most, "more", "a larger --max-body")
                     if self._held > self.limits.held:
                         raise too_busy()
@@ -216,6 +241,7 @@ class _Door:
             raise Refusal(
                 408, f"Expected the whole body within {self.limits.seconds:g} seconds; got a part. Send it faster."
             ) from None
+        received.complete = True
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _refusal(self, error: Exception) -> Response:
@@ -235,7 +261,7 @@ def _refused(error: Exception) -> Response:
 
 
 async def _drain(request: Request) -> None:
-    """Throws away what is still sent, for a moment: a sender that is cut off does not read the answer."""
+    """Reads and discards the rest of a body for a moment: a client whose upload is cut off does not read the answer."""
     if "100-continue" in request.headers.get("expect", "").lower():
         return
     with suppress(TimeoutError, ClientDisconnect, RuntimeError):

@@ -1,4 +1,4 @@
-"""What a server takes on, and what it says to the rest."""
+"""The limits of a server, and the errors of requests beyond them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from neuraltrees.errors import InputError, NeuralTreesError
 
 @dataclass(frozen=True)
 class Limits:
-    """What a server takes on.
+    """The limits of a server.
 
     Args:
-        body: bytes of one request.
-        seconds: from the last byte of a request to its answer; also the time that a client has to send one.
-        nodes: of the graphs or scenes of one request.
-        waiting: requests that wait for their answer; more are told to come back.
-        held: bytes of all requests that are received or wait.
-        batch: requests that are computed together.
-        window: seconds that a request waits for others whose bodies are just arriving.
+        body: largest number of bytes of a request.
+        seconds: time to answer a request after its last byte; also the time that a client has to send one.
+        nodes: largest number of nodes of a request.
+        waiting: largest number of requests that wait; further ones get the status 503.
+        held: largest number of bytes of all requests that are being received or wait.
+        batch: largest number of requests that are computed together.
+        window: seconds that a request waits for others whose bodies are arriving.
     """
 
     body: int = 32 * 2**20
@@ -39,10 +39,10 @@ class Limits:
 
 
 class Refusal(NeuralTreesError):
-    """A request that is not answered, though it may be a good one.
+    """A request is refused because of a limit or a token, not because of its content.
 
     Args:
-        status: that of HTTP.
+        status: the HTTP status.
         message: what was expected, what came, and what to do.
     """
 
@@ -56,7 +56,7 @@ def too_large(what: str, most: int, got: str, option: str) -> Refusal:
 
 
 def too_busy() -> Refusal:
-    return Refusal(503, "Expected a free place in the queue; all are taken. Send the request again in a second.")
+    return Refusal(503, "Expected room in the queue of the server; it is full. Send the request again in a second.")
 
 
 def too_slow(seconds: float) -> Refusal:
@@ -68,7 +68,7 @@ def too_slow(seconds: float) -> Refusal:
 
 
 def status_of(error: BaseException) -> int:
-    """The status of HTTP for an error: 422 for what was wrong with the request, 500 for what was wrong here."""
+    """The HTTP status for an error: 422 for a request that is not valid, 500 for an error of the server itself."""
     if isinstance(error, Refusal):
         return error.status
     return 422 if isinstance(error, NeuralTreesError) else 500

@@ -1,4 +1,4 @@
-"""What a server counts, in the format of Prometheus."""
+"""Counters and histograms of a server, in the format of Prometheus."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ BUCKETS = (0.002, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 class Metrics:
     """Counters and histograms of one server.
 
-    - `neuraltrees_requests_total{transport, status}`; of ZMQ a status is `ok` or that of HTTP
+    - `neuraltrees_requests_total{transport, status}`; for ZMQ, the status is `ok`, or the HTTP status of the error
     - `neuraltrees_request_seconds{transport}`: from the last byte of a request to its answer
     - `neuraltrees_batch_requests`: how many requests were computed together
-    - `neuraltrees_waiting_requests`
+    - `neuraltrees_waiting_requests`: how many requests wait in the queue
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Metrics:
         self._waiting = library.Gauge("neuraltrees_waiting_requests", "Requests that wait.", registry=self.registry)
 
     def request(self, transport: str, status: str, seconds: float | None = None) -> None:
-        """Counts a request; its time where it was answered."""
+        """Counts a request, and the seconds it took if it was answered."""
         self._requests.labels(transport, status).inc()
         if seconds is not None:
             self._seconds.labels(transport).observe(seconds)

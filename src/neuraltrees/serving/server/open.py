@@ -1,4 +1,4 @@
-"""What answers for a model: by its kind."""
+"""The service of a model: for scenes, or for graphs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from neuraltrees.training.bundle import Bundle
 def open_service(
     path: PathLike, limits: Limits, device: str = "cpu", allow: Sequence[str] = (), threads: int = 1
 ) -> Service:
-    """The service of a model that `neuraltrees train` wrote, or of one of the package by name; see `Bundle.load`."""
+    """The service of a model file, or of a model that comes with the package, by its name; see `Bundle.load`."""
     return service_of(Bundle.load(find_model(path), allow), limits, device, threads)
 
 
 def service_of(bundle: Bundle, limits: Limits, device: str = "cpu", threads: int = 1) -> Service:
-    """The service of a trained network: of scenes, if it was trained on them."""
+    """The service of a trained network: `SceneService` if it was trained on scenes, else `GraphService`."""
     if bundle.inputs is not None:
         return SceneService(SceneLabeller(bundle, device, threads), limits, bundle.network.name)
     return GraphService(Predictor(bundle, device, threads), limits)

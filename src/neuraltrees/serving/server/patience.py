@@ -1,4 +1,4 @@
-"""A connection that is closed if its client does not say in time what it wants."""
+"""Connections that are closed if the head of a request does not arrive in time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 with a limit on the time that the head of a request takes, so that slow clients do not stay forever."""
+    """HTTP/1.1 with a time limit for the head of a request, so that slow clients do not keep connections open."""
 
     head_seconds: ClassVar[float] = 10.0
     _alarm: asyncio.TimerHandle | None = None

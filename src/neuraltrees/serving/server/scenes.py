@@ -1,4 +1,4 @@
-"""Answers about scenes: Spark-DSG as JSON or binary, and plain JSON, with the labels of their nodes."""
+"""Labels of the nodes of scenes, which come as Spark-DSG in JSON or binary, or as plain JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SceneQuestion:
 
 
 class SceneService:
-    """Answers about scenes.
+    """Labels the nodes of scenes.
 
     A request is a scene: Spark-DSG JSON, the binary form of Spark-DSG (with the package spark-dsg), or plain JSON; or
     {"scene": scene in JSON, "known": {"id of a node": "label", …}}.
@@ -104,7 +104,7 @@ class SceneService:
 
 
 def _is_binary(body: bytes) -> bool:
-    """No JSON starts with a byte above 127 but a byte order mark; the binary form of Spark-DSG does."""
+    """JSON starts with a byte of at most 127, or with a byte order mark; the binary form of Spark-DSG does not."""
     return body[:1] > b"\x7f" and not body.startswith(b"\xef\xbb\xbf")
 
 
@@ -112,6 +112,7 @@ def _known(given: Any, scene: Scene) -> Known:
     if type(given) is not dict or not all(type(label) is str for label in given.values()):
         raise InputError('Expected known as an object {"id of a node": "label"}; got something else.')
     by_text = {str(each): each for each in scene.ids} if given else {}
+    by_text |= {each: each for each in scene.ids if isinstance(each, str)} if given else {}  # "7" before 7
     for name in given:
         if name not in by_text:
             raise InputError(f"Expected ids of nodes of the scene under known; got {name!r:.60}.")
@@ -154,7 +155,7 @@ def _most_probable(labels: Labels, top: int) -> list[list[dict[str, Any]]]:
         names = known.get(id(each.places)) or known.setdefault(id(each.places), tuple(each))
         alike.setdefault(names, []).append(place)
     for names, places in alike.items():
-        rows = np.array([shares[place].row for place in places]).reshape(-1, len(names))
+        rows = np.array([shares[place].row for place in places]).reshape(len(places), len(names))
         order = np.argsort(-rows, axis=1, kind="stable")[:, :top]
         best = np.take_along_axis(rows, order, 1).round(6)
         for place, which, values in zip(places, order.tolist(), best.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""A server: a model, its queue, and the transports that requests come by."""
+"""A server: a model, the queue of its requests, and the transports HTTP and ZMQ."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Server:
     """Answers requests by HTTP, by ZMQ, or by both.
 
     Args:
-        service: what answers.
-        limits: what it takes on.
+        service: computes the answers; `open_service` makes one from a model file.
+        limits: sizes, times and numbers of requests.
         http: host and port to listen on; port 0 for any that is free; None for no HTTP.
-        token: what requests by HTTP must carry; None for no such rule.
-        zmq: where graphs come from and where answers are published, two addresses; None for no ZMQ.
+        token: HTTP requests must have it as `Authorization: Bearer TOKEN`; None lets everyone in.
+        zmq: the address that graphs come from, and the address to publish answers at; None for no ZMQ.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class Server:
 
     @property
     def addresses(self) -> list[str]:
-        """Where it can be reached."""
+        """The addresses at which the server can be reached."""
         return [each.address for each in self.transports]
 
     def __enter__(self) -> Self:
         gc.collect()
-        gc.freeze()  # the model and the libraries stay, so that no collection looks at them again
+        gc.freeze()  # the model and the libraries live on: garbage collections need not look at them again
         self.queue.start()
         for transport in self.transports:
             transport.start()
@@ -68,7 +68,7 @@ class Server:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Takes no more requests, and returns when those that run have their answers."""
+        """Accepts no more requests, and returns when those that are being computed have their answers."""
         for transport in self.transports:
             transport.stop()
         self.queue.stop()

@@ -1,4 +1,4 @@
-"""What a server answers: the interface between transports and models."""
+"""The interface between the transports of a server and a model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Output: TypeAlias = Literal["labels", "scene", "same"]
 
 @dataclass(frozen=True)
 class Wants:
-    """How the answer is to look like.
+    """What a client wants in the answer.
 
     Args:
         top: how many labels to list per node or graph, the most probable first.
-        output: `labels`; `scene` for the scene with its labels set; `same` for that where the form of the question has
-            room for labels, else `labels`.
+        output: `labels`; `scene` for the Spark-DSG scene with its labels set; `same` for `scene` if the request is
+            Spark-DSG, else `labels`.
     """
 
     top: int = 3
@@ -25,17 +25,17 @@ class Wants:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer as bytes, and what they are."""
+    """An answer as bytes, and their media type."""
 
     content: bytes
     media_type: str = "application/json"
 
 
 class Service(Protocol):
-    """A model that answers requests. One thread calls it; what is wrong with a request raises an error of this library.
+    """A model that answers requests; one thread calls it. A request that is not valid raises a `NeuralTreesError`.
 
-    - `what`: it answers about: `scenes` or `graphs`.
-    - `model`: its name.
+    - `what`: what it predicts for: `scenes` or `graphs`.
+    - `model`: the name of the model.
     """
 
     @property
@@ -45,10 +45,10 @@ class Service(Protocol):
     def model(self) -> str: ...
 
     def read(self, body: bytes, wants: Wants) -> Any:
-        """The question of a request."""
+        """Parses the body of a request."""
 
     def answer(self, questions: Sequence[Any]) -> Sequence[Any]:
-        """The answers to several questions, computed together."""
+        """The answers to several parsed requests, computed together."""
 
     def write(self, question: Any, answer: Any, wants: Wants) -> Reply:
-        """An answer as it is sent."""
+        """The answer to a request as bytes."""

@@ -30,7 +30,7 @@ class BinaryGraph:
 
     @classmethod
     def of(cls, message: bytes) -> BinaryGraph:
-        """The graph of a message; one that is none raises `ParseError`."""
+        """The graph of a message; bytes that are no graph raise `ParseError`."""
         library: Any = require("spark_dsg", extra="hydra", what="scenes in the binary form of Spark-DSG")
         try:
             return cls(library.DynamicSceneGraph.from_binary(message))
@@ -45,7 +45,7 @@ class BinaryGraph:
         return int(self._graph.num_nodes())
 
     def content(self) -> dict[str, Any]:
-        """The graph as parsed Spark-DSG JSON has it, without what labels do not depend on."""
+        """The graph in the form of parsed Spark-DSG JSON, with all that labels depend on."""
         return {
             HEADER: {"version": dict(zip(("major", "minor", "patch"), NEWEST, strict=True))},
             "layer_names": {
@@ -58,7 +58,7 @@ class BinaryGraph:
         }
 
     def labelled(self, labels: Mapping[NodeId, NodeLabel]) -> bytes:
-        """The graph in the same form, with these labels; objects have no place for probabilities in it."""
+        """The graph in binary with these labels; the binary form has no field for the probabilities of objects."""
         for node_id, label in labels.items():
             attributes = self._graph.get_node(node_id).attributes
             for name, value in label.values.items():
@@ -83,7 +83,7 @@ def _node(node: Any) -> dict[str, Any]:
 
 
 def _box(box: Any) -> dict[str, Any]:
-    """The box that encloses a turned one along the axes."""
+    """A box as an axis-aligned one; a rotated box as the axis-aligned box that encloses it."""
     if not box.is_valid():
         return {"type": "INVALID"}
     size = np.abs(box.world_R_center) @ box.dimensions if box.has_rotation() else box.dimensions

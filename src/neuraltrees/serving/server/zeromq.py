@@ -1,4 +1,4 @@
-"""ZMQ in the protocol of Hydra: graphs come by PUB/SUB, the latest wins, and labelled ones go out the same way."""
+"""ZMQ in the protocol of Hydra: graphs come by PUB/SUB, the latest is labelled, and published in the same way."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from neuraltrees.serving.server.service import Reply, Wants
 
 log = logging.getLogger("neuraltrees.serving")
 
-PAUSE = 100  # milliseconds between two looks at whether to stop
+PAUSE = 100  # milliseconds between two checks whether to stop
 
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where graphs come from, and where labelled graphs are published.
+    """The addresses of ZMQ: where graphs come from, and where labelled graphs are published.
 
     Args:
-        graphs: the PUB socket of Hydra, to which the server connects.
-        labels: the PUB socket of the server, which it binds.
+        graphs: address of the PUB socket of Hydra, to which the server connects.
+        labels: address of the PUB socket that the server binds.
     """
 
     graphs: str = "tcp://127.0.0.1:8001"
@@ -34,14 +34,14 @@ class Addresses:
 
 
 class ZmqTransport:
-    """Answers graphs that are published; those that come while one is computed replace each other.
+    """Labels graphs that are published. Of those that come while one is computed, only the latest is kept.
 
-    A message is a scene as for HTTP. The answer has its form: Spark-DSG in binary, Spark-DSG as JSON, or the labels of
-    a plain scene. A message that cannot be answered is counted and written to the log, and nothing is published.
+    A message is a scene as for HTTP. The answer has the form of the message: Spark-DSG in binary, Spark-DSG as JSON, or
+    the labels of a plain scene. A message that cannot be answered is counted and logged; nothing is published for it.
 
     Args:
         queue: answers requests.
-        addresses: where they come from and where answers go.
+        addresses: where graphs come from, and where answers go.
     """
 
     def __init__(self, queue: BatchQueue, addresses: Addresses) -> None:
@@ -91,7 +91,7 @@ class ZmqTransport:
             reply = self._replied(self.queue.submit(message, Wants(output="same")))
         except Exception as error:
             self.metrics.request("zmq", str(status_of(error)))
-            log.warning("a message of ZMQ has no answer: %s", error)
+            log.warning("a ZMQ message was not answered: %s", error)
             return
         self._labels.send(reply.content)
         self.metrics.request("zmq", "ok", time.perf_counter() - start)
