@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 def moved(value: T, device: torch.device) -> T:
-    """Tensors on a device, wherever they are in dataclasses, tuples, lists, dicts and objects with a method `to`.
+    """A value with its tensors on a device: those in dataclasses, tuples, lists, dicts and objects with a method `to`.
 
-    What holds no tensor stays the very same object.
+    A value without tensors is returned itself, not a copy.
 
     >>> moved((torch.zeros(1), "text"), torch.device("meta"))[0].device.type
     'meta'
@@ -22,16 +22,20 @@ def moved(value: T, device: torch.device) -> T:
     found: Any = value
     if isinstance(value, Tensor):
         found = value.to(device)
+    elif isinstance(value, type):
+        pass
     elif callable(getattr(value, "to", None)):
         found = value.to(device)  # type: ignore[attr-defined]
-    elif is_dataclass(value) and not isinstance(value, type):
+    elif is_dataclass(value):
         found = moved_fields(value, device)
     elif isinstance(value, tuple | list):
         items = [moved(each, device) for each in value]
         if any(new is not old for new, old in zip(items, value, strict=True)):
             found = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     elif isinstance(value, dict):
-        found = {key: moved(each, device) for key, each in value.items()}
+        changed = {key: moved(each, device) for key, each in value.items()}
+        if any(changed[key] is not each for key, each in value.items()):
+            found = changed
     return found  # type: ignore[no-any-return]
 
 

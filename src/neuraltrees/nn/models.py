@@ -9,6 +9,7 @@ from torch import Tensor
 
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.head import Places
+from neuraltrees.nn.input_checks import check_types
 from neuraltrees.nn.network import Network
 from neuraltrees.nn.plan import Plan
 from neuraltrees.nn.schedule import FeatureLayers, GraphRounds, TreeRounds
@@ -72,7 +73,7 @@ class NeuralTree(Network):
         if isinstance(edge_index, Plan):
             return self.answers(x, edge_index, edge_attr)
         rounds = self._traced_rounds(x, edge_index, kappa, edge_type)
-        return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
+        return self.answers(x, _traced(self, rounds, node_type, batch, num_graphs), edge_attr)
 
 
 class GNN(Network):
@@ -105,7 +106,7 @@ class GNN(Network):
         if isinstance(edge_index, Plan):
             return self.answers(x, edge_index, edge_attr)
         rounds = self._traced_rounds(x, edge_index)
-        return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
+        return self.answers(x, _traced(self, rounds, node_type, batch, num_graphs), edge_attr)
 
 
 class MLP(Network):
@@ -142,11 +143,14 @@ class MLP(Network):
             return self.answers(x, edge_index, edge_attr)
         edges = torch.zeros(2, 0, dtype=torch.int64) if edge_index is None else edge_index
         rounds = self._traced_rounds(x, edges)
-        return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
+        return self.answers(x, _traced(self, rounds, node_type, batch, num_graphs), edge_attr)
 
 
-def _traced(rounds: Any, node_type: Tensor | None, batch: Tensor | None, num_graphs: int | None) -> Plan:
+def _traced(
+    network: Network, rounds: Any, node_type: Tensor | None, batch: Tensor | None, num_graphs: int | None
+) -> Plan:
     """A plan from tensors alone."""
+    check_types(network, node_type)
     if num_graphs is None:
         num_graphs = 1 if batch is None else int(batch.max()) + 1 if batch.numel() else 0
     return Plan(rounds, Places(node_type, batch, num_graphs), node_type)

@@ -20,7 +20,7 @@ from neuraltrees.nn.ensemble.dropout import Dropout, DropoutMasks
 from neuraltrees.nn.ensemble.norm import RunBatchNorm
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.head import Head, NoHead, Places
-from neuraltrees.nn.input_checks import check_features, checked_edges
+from neuraltrees.nn.input_checks import check_features, check_types, checked_edges
 from neuraltrees.nn.parallel import Group
 from neuraltrees.nn.parts import HeadName, check_sizes, find_head, given_sizes, made, reads_edges
 from neuraltrees.nn.plan import Plan
@@ -197,9 +197,8 @@ class Network(nn.Module):
 
     @cached_property
     def kind(self) -> str:
-        """What a plan must have been made for, in words."""
-        body, edges = self.schedule.body, "with" if self.reads_edges else "without"
-        return f"{type(self.schedule).__name__} of {body.num_layers} rounds {edges} edge features"
+        """What a plan must have been made for, in words; see `Plan.made_for`."""
+        return f"{self.schedule.plan_kind} {'with' if self.reads_edges else 'without'} edge features"
 
     def plan(self, data: Data, known: Tensor | None = None) -> Plan:
         """All of a graph, or of a batch of graphs, that depends on neither features nor weights.
@@ -274,6 +273,7 @@ class Network(nn.Module):
         check_data(data)
         if not isinstance(data.edge_index, Tensor):
             raise InputError(f"Expected data with an edge_index; got {type(data.edge_index).__name__}.")
+        check_types(self, data.get("node_type"))
 
     def cut_plan(self, cut: Cut) -> Plan:
         """The plan of some of the graphs whose `columns` the schedule made; it has a column `node_type` if there are

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch_geometric.data import Data
 
 import neuraltrees as nt
 from neuraltrees.nn.encoder import Categories, CategoryEncoder, TypedEncoder, make_encoder
@@ -29,6 +30,24 @@ def test_runs_at_once_equal_runs_one_by_one(features: object) -> None:
         alone = make_encoder(features, 4)
         alone.load_state_dict({name: value[run] for name, value in together.state_dict().items()})
         torch.testing.assert_close(result[:, run], alone(x, kinds))
+
+
+@pytest.mark.parametrize("value", [2.5, -0.5, torch.nan])
+def test_a_category_is_an_integer(value: float) -> None:
+    encoder = CategoryEncoder(Categories((3,), numbers=1), width=4)
+    with pytest.raises(nt.InputError, match="Expected integers between 0 and 2 in column 0; got"):
+        encoder(torch.tensor([[1.0, 0.5], [value, 0.5]]))
+
+
+@pytest.mark.parametrize("wrong", [2, -1])
+def test_a_node_type_that_a_network_does_not_have(wrong: int) -> None:
+    x, kinds = torch.randn(3, 4), torch.tensor([0, 1, wrong])
+    for sizes in (({"room": 4, "object": 3}, 2), (4, {"room": 2, "object": 3})):
+        model = nt.GNN(sizes[0], 8, sizes[1], 2)
+        with pytest.raises(nt.InputError, match=f"Expected node_type between 0 and 1.*room, object; got {wrong}"):
+            model(x, EDGES, node_type=kinds)
+        with pytest.raises(nt.InputError, match="Expected node_type"):
+            model.plan(Data(x=x, edge_index=EDGES, node_type=kinds))
 
 
 def test_every_type_has_features_of_its_own_size() -> None:

@@ -122,11 +122,13 @@ class CategoryEncoder(Encoder):
     def _check_range(self, x: Tensor) -> None:
         """Raises `InputError` for a value that a column does not have: it would be read as one of another column.
 
-        A GPU is not waited for: what is trained there has been checked by its `Task`.
+        Nothing is checked on a GPU, which would have to wait: a `Task` has checked what is trained there.
         """
         if x.is_cuda or torch.compiler.is_compiling() or x.numel() == 0:
             return
-        wrong = (x < 0) | (x >= self.sizes)
+        wrong = ~((x >= 0) & (x < self.sizes))  # so that NaN is wrong
+        if x.is_floating_point():
+            wrong |= x != x.floor()
         if bool(wrong.any()):
             place = tuple(wrong.nonzero()[0].tolist())
             raise InputError(

@@ -25,7 +25,7 @@ def check_graph_edges(edge_index: Tensor, num_nodes: int, what: str = "graph") -
             f"Expected edge_index as integers of shape (2, E); got {edge_index.dtype} of shape "
             f"{tuple(edge_index.shape)}."
         )
-    if not _has_values(edge_index) or not edge_index.numel():
+    if not has_values(edge_index) or not edge_index.numel():
         return
     lowest, highest = (int(each) for each in edge_index.aminmax())
     if lowest < 0 or highest >= num_nodes:
@@ -46,7 +46,7 @@ def check_tree_edges(edge_index: Tensor, kappa: Tensor, num_nodes: int) -> None:
         came = f"{kappa.dtype} of shape {tuple(kappa.shape)}" if isinstance(kappa, Tensor) else type(kappa).__name__
         raise InputError(f"Expected kappa as integers, one per tree node; got {came}.")
     check_graph_edges(edge_index, kappa.shape[0], "H-tree")
-    if not _has_values(kappa) or not kappa.numel():
+    if not has_values(kappa) or not kappa.numel():
         return
     if int(kappa.max()) >= num_nodes:
         raise InputError(
@@ -65,5 +65,6 @@ def check_tree_edges(edge_index: Tensor, kappa: Tensor, num_nodes: int) -> None:
         )
 
 
-def _has_values(tensor: Tensor) -> bool:
+def has_values(tensor: Tensor) -> bool:
+    """Whether the values of a tensor can be read here without waiting for a GPU or for a compiler."""
     return type(tensor) is Tensor and tensor.device.type == "cpu" and not torch.compiler.is_compiling()

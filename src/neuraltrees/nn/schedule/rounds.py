@@ -129,6 +129,10 @@ class Rounds(Schedule):
         return cast(Sequence[Convolution], self.convs)
 
     @property
+    def plan_kind(self) -> str:
+        return f"{super().plan_kind} of {_name(self.convs[0])}{' with relations' if self.body.relations else ''}"
+
+    @property
     def external(self) -> bool:
         """Whether the convolution is a PyG class, which sees every node with its state."""
         return isinstance(self.convs[0], ExternalConv)

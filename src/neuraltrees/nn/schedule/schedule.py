@@ -90,13 +90,18 @@ class Schedule(nn.Module):
             f"{type(self).__name__}. Use one process, or divide the graphs among processes instead of cutting them."
         )
 
+    @property
+    def plan_kind(self) -> str:
+        """What a plan depends on besides the data, in words: a plan is refused by networks of another kind."""
+        return f"{type(self).__name__} of {self.body.num_layers} rounds"
+
     def columns(self, data: Data) -> Ragged:
         """All that plans are made of, graph by graph; see `cut_plan`."""
         raise NotImplementedError
 
     @property
     def column_kind(self) -> str:
-        """What `columns` depends on besides the data, in words: columns that were kept serve only networks of this."""
+        """What `columns` depends on besides the data, in words: stored columns are refused for networks of another kind."""
         return f"{type(self).__name__}, trees {self.needs_tree}"
 
     def cut_plan(self, cut: Cut) -> Any:

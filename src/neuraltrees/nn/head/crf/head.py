@@ -15,7 +15,7 @@ from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.inference.crf import EdgeTables, Evidence, Limits, Solver, Structure
-from neuraltrees.nn.head.crf.lessons import Field, Learning, Lesson, hide
+from neuraltrees.nn.head.crf.lessons import Field, Learning, Lesson, checked_labels, hide
 from neuraltrees.nn.head.crf.pairs import Pairs
 from neuraltrees.nn.head.crf.parts import Gathering, Parted
 from neuraltrees.nn.head.head import Head, Places
@@ -250,19 +250,7 @@ class CRFHead(Head):
 
     def _checked(self, known: Tensor, kinds: Any) -> Tensor:
         """The known labels by run. Shapes: :math:`(n)` or :math:`(n, R)` → :math:`(n)` or :math:`(R, n)`"""
-        good = isinstance(known, Tensor) and not known.is_floating_point() and known.dtype != torch.bool
-        if not good or known.shape not in ((len(kinds),), (len(kinds), self.runs or 1)):
-            came = f"{known.dtype} of shape {tuple(known.shape)}" if isinstance(known, Tensor) else type(known).__name__
-            raise InputError(f"Expected known as integers, a label or -1 for each of {len(kinds)} nodes; got {came}.")
-        labels = known.long().cpu()
-        limit = torch.from_numpy(np.array(self.labels)[kinds]).view(-1, *[1] * (labels.dim() - 1))
-        wrong = ((labels < -1) | (labels >= limit)).nonzero()
-        if len(wrong):
-            node = int(wrong[0, 0])
-            raise InputError(
-                f"Expected known labels from 0 to {int(limit[node].flatten()[0]) - 1}, or -1; got "
-                f"{int(labels[tuple(wrong[0])])} at node {node}."
-            )
+        labels = checked_labels(known, torch.from_numpy(np.array(self.labels)[kinds]), self.runs)
         return labels if labels.dim() == 1 else labels.t().contiguous()
 
 

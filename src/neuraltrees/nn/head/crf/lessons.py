@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuraltrees.errors import InputError
 from neuraltrees.inference.crf import Evidence, Solver
 from neuraltrees.nn.head.crf.pairs import PairPlan
 from neuraltrees.nn.head.head import Places
@@ -57,6 +58,33 @@ class Lesson:
     labels: Tensor
     scale: Tensor
     given: Field | None = None
+
+
+def checked_labels(known: Tensor, limit: Tensor, runs: int | None) -> Tensor:
+    """Known labels as int64 on the CPU; `InputError` for a label that its node cannot have.
+
+    Args:
+        known: a label per node, -1 where it is not known.
+        limit: the number of labels that each node can have.
+        runs: number of independent runs.
+
+    Shapes: known :math:`(n)` or :math:`(n, R)`, limit :math:`(n)` → the shape of known
+    """
+    count = len(limit)
+    good = isinstance(known, Tensor) and not known.is_floating_point() and known.dtype != torch.bool
+    if not good or known.shape not in ((count,), (count, runs or 1)):
+        came = f"{known.dtype} of shape {tuple(known.shape)}" if isinstance(known, Tensor) else type(known).__name__
+        raise InputError(f"Expected known as integers, a label or -1 for each of {count} nodes; got {came}.")
+    labels = known.long().cpu()
+    most = limit.view(-1, *[1] * (labels.dim() - 1))
+    wrong = ((labels < -1) | (labels >= most)).nonzero()
+    if len(wrong):
+        node = int(wrong[0, 0])
+        raise InputError(
+            f"Expected known labels from 0 to {int(limit[node]) - 1}, or -1; got {int(labels[tuple(wrong[0])])} at "
+            f"node {node}."
+        )
+    return labels
 
 
 def hide(known: Tensor, share: float, number: int, seeds: Sequence[int]) -> Tensor:

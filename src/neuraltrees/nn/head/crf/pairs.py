@@ -157,6 +157,7 @@ def _edge_types(data: Data, number: Int64, relations: int) -> Int64:
     if kinds is None:
         raise InputError(f"Expected edge_type, since there are {relations} relations; got none.")
     found: Int64 = kinds.cpu().numpy()[number]
-    if len(found) and not 0 <= found.min() <= found.max() < relations:
-        raise InputError(f"Expected edge_type below {relations}; got {int(found.max())}.")
+    wrong = found[(found < 0) | (found >= relations)]
+    if len(wrong):
+        raise InputError(f"Expected edge_type between 0 and {relations - 1}; got {int(wrong[0])}.")
     return found

@@ -74,6 +74,10 @@ class BagRounds(Schedule):
         return found.with_segments() if self.start.weight.is_cuda else found
 
     @property
+    def plan_kind(self) -> str:
+        return f"{super().plan_kind}, trees {self.needs_tree}, codes {self.options.codes},"
+
+    @property
     def column_kind(self) -> str:
         return f"{super().column_kind}, codes {self.options.codes}, segments {self.start.weight.is_cuda}"
 

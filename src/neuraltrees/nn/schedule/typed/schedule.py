@@ -113,6 +113,10 @@ class TypedRounds(TreeRounds):
         return partial(cls, types=types, relations=relations, geometry=geometry)
 
     @property
+    def plan_kind(self) -> str:
+        return f"{super().plan_kind} for {self.types} types and {self.relations} relations"
+
+    @property
     def typed(self) -> bool:
         """Whether there is anything to tell apart."""
         return self.types > 1 or self.geometry
