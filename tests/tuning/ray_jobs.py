@@ -22,6 +22,7 @@ class Answering:
 
     folder: str
     word: str = "task"
+    saved: bool = True
 
     def answer(self, item: str) -> str:
         if item == "wrong":

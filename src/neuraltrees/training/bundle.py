@@ -220,6 +220,8 @@ class Bundle:
                 about.get("terminal", "clique"),
                 SceneFormat.from_dict(about["scenes"]) if about.get("scenes") else None,
             )
+            if not weights:
+                raise KeyError("weights")
             bundle.build()
         except (KeyError, TypeError, AttributeError, RuntimeError) as error:
             raise InputError(f"Expected {path} to be a bundle of neuraltrees; got a broken one: {error}.") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -44,7 +45,8 @@ def columns_writer(folder: PathLike, subject: str) -> Iterator[Callable[[Ragged]
         (folder / INDEX).unlink(missing_ok=True)
         writer = _Writer(folder, files)
         yield writer.add
-        files.close()  # all of it is on disk before the index says so
+        writer.sync()  # the columns are on disk before the index says so
+        files.close()
         write_whole(folder / INDEX, json.dumps(writer.index(subject), indent=1).encode())
 
 
@@ -78,6 +80,12 @@ class _Writer:
             self.about[name] = {"dtype": array.dtype.str, "shape": [0, *array.shape[1:]]}
         array.tofile(self.files[name])
         self.about[name]["shape"][0] += len(array)
+
+    def sync(self) -> None:
+        """Waits until all columns are on disk."""
+        for file in self.files.values():
+            file.flush()
+            os.fsync(file.fileno())
 
     def index(self, subject: str) -> dict[str, Any]:
         return {

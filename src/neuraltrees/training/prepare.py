@@ -42,6 +42,7 @@ class ColumnJob:
     task: Task
     spec: NetworkSpec
     word: str = field(default="piece", init=False)
+    saved: bool = field(default=False, init=False)
 
     @cached_property
     def network(self) -> Network:
