@@ -1,4 +1,4 @@
-"""Values that hold tensors, moved to another device as a whole."""
+"""Moves nested values with all their tensors to another device."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def moved(value: T, device: torch.device) -> T:
 
 
 def moved_fields(value: T, device: torch.device) -> T:
-    """A dataclass with all that its fields hold on a device."""
+    """A dataclass with the tensors of all its fields on a device."""
     parts = {each.name: getattr(value, each.name) for each in fields(value) if each.init}  # type: ignore[arg-type]
     changed = {name: moved(part, device) for name, part in parts.items()}
     if all(changed[name] is part for name, part in parts.items()):
