@@ -129,7 +129,7 @@ def test_what_is_no_convolution() -> None:
         nt.GNN(3, 4, 5, conv=Summing)
     with pytest.raises(nt.InputError, match="GINConv raised TypeError: 'int' object is not callable"):
         nt.GNN(3, 4, 5, conv=GINConv)
-    with pytest.raises(nt.InputError, match=r"SplineConv raised TypeError: .*Fix other arguments with functools"):
+    with pytest.raises(nt.InputError, match=r"SplineConv raised TypeError: .*Set other arguments with functools"):
         nt.GNN(3, 4, 5, conv=SplineConv)
 
 

@@ -133,7 +133,7 @@ def test_bags_are_cut_at_few_edges() -> None:
 
 def test_a_network_that_cannot_be_cut_says_so() -> None:
     data = data_of(nx.path_graph(4))
-    with pytest.raises(InputError, match="Expected a head that answers for every node by its own state"):
+    with pytest.raises(InputError, match="Expected a head that can be computed in parts"):
         NeuralTree(FEATURES, 4, CLASSES, head="graph").part_plan(data, Group())
     with pytest.raises(InputError, match="Expected rounds that can be computed in parts"):
         NeuralTree(FEATURES, 4, CLASSES, conv=GraphConv).part_plan(data, Group())

@@ -1,7 +1,7 @@
 """The Triton kernels of batch norm followed by a ReLU; see `fused_norm`.
 
-Rows are divided into shares that are summed apart and then together, always in the same order: so results are the same
-every time.
+Rows are divided into shares, which are summed separately and then together, always in the same order: results are
+deterministic.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def apply(
 def received(
     grad, h, weight, scale, shift, statistics, row, channel, rows, channels, WEIGHTED: tl.constexpr, RELU: tl.constexpr
 ):
-    """What reaches the norm through the ReLU, the normalised states and the weights of some rows."""
+    """For some rows: the gradient after the ReLU's backward pass, the normalised states and the weights."""
     inside = channel < channels
     there = row < rows
     mask = there[:, None] & inside[None, :]

@@ -1,4 +1,4 @@
-"""Known labels as inputs: a network that reads the labels of some nodes beside the features of all."""
+"""Known labels as inputs: a network that reads the labels of some nodes in addition to the features of all."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from neuraltrees.nn.head.node import NodeHead
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Where states belong, the labels that are shown, and in training those to be found.
+    """The places of nodes, the labels that are shown, and in training the labels to predict.
 
-    Shapes: known and labels :math:`(n, R)`, -1 elsewhere; scale :math:`(R)`, by which losses are multiplied
+    Shapes: known and labels :math:`(n, R)`, -1 elsewhere; scale :math:`(R)`, a factor of the losses
     """
 
     places: Places
@@ -33,14 +33,14 @@ class Shown:
 class LabelsHead(NodeHead):
     """A `NodeHead` of a network that reads known labels: a vector per label is added to the first state of its node.
 
-    Training hides a random share of the training labels, shows the others, and learns from the hidden ones. This is
-    what a `CRFHead` is to be compared with: there, known labels are evidence.
+    Training hides a random share of the training labels, shows the others, and learns to predict the hidden ones. It is
+    the baseline for `CRFHead`, where known labels are evidence.
 
     Args:
-        in_channels, out_channels, runs: as for `NodeHead`; first states need the size `in_channels` too, as those of
-            encoded features (categories, or features per node type) have.
-        hidden: share of the training labels that a step hides.
-        masks: number of random choices of them; steps take turns.
+        in_channels, out_channels, runs: as for `NodeHead`; states before the first round must have the size
+            `in_channels` too, as those of encoded features (categories, or features per node type) do.
+        hidden: share of the training labels that a lesson hides.
+        masks: number of random choices of hidden labels, used one after another.
     """
 
     reads_labels = True
@@ -87,8 +87,8 @@ class LabelsHead(NodeHead):
             return h
         if h.shape[-1] != self.in_channels:
             raise InputError(
-                f"Expected first states of size {self.in_channels} to add vectors of labels to; got {h.shape[-1]}. "
-                f"Give the features of each node type as a mapping, so that they are encoded."
+                f"Expected states of size {self.in_channels} before the first round, to add vectors of labels to them; "
+                f"got {h.shape[-1]}. Pass in_channels as a mapping of node types, so that features are encoded."
             )
         known: Tensor = places.known
         kinds = places.places.node_type if len(self.classes) > 1 else None

@@ -1,4 +1,4 @@
-"""What a CRF head is trained on: which labels are shown, which are to be found."""
+"""What a CRF head is trained on: which labels are shown, and which are to be predicted."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from neuraltrees.nn.head.head import Places
 Learning: TypeAlias = Literal["pseudo", "marginal", "likelihood"]
 
 
-NOTHING = Evidence(None, ())  # before anything is planned
+NOTHING = Evidence(None, ())  # no known labels and no plans
 
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """What the head keeps of a graph or a batch of graphs.
+    """The plan of the head for a graph or a batch of graphs.
 
     Args:
         places: node types and graphs.
         solver: the engine of inference.
         pairs: the tables of the edges.
-        given: the labels that are known, with the plans of inference given these.
+        given: the known labels, with the plans of inference given these.
     """
 
     places: Places
@@ -40,14 +40,14 @@ class Field:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """Labels to be found, given others.
+    """Labels to predict, given others.
 
     Args:
-        kind: how they are learned.
+        kind: the loss.
         field: the graphs, with the labels that are shown.
-        labels: those to be found, -1 elsewhere.
-        scale: by which the loss of every node is multiplied: lessons of any number of labels weigh the same, and the
-            likelihood of a graph is divided among its nodes.
+        labels: the labels to predict, -1 elsewhere.
+        scale: a factor of the loss of every node, so that all lessons weigh the same whatever their number of labels,
+            and the likelihood of a graph is divided among its nodes.
         given: for the likelihood, the graphs with all labels shown.
 
     Shapes: labels and scale :math:`(R, n)`
@@ -88,7 +88,7 @@ def checked_labels(known: Tensor, limit: Tensor, runs: int | None) -> Tensor:
 
 
 def hide(known: Tensor, share: float, number: int, seeds: Sequence[int]) -> Tensor:
-    """The known labels without a random share of each run's; at least one stays hidden where there is one.
+    """The known labels with a random share of each run's hidden (-1); at least one is hidden if there is one.
 
     Shapes: known :math:`(R, n)` → :math:`(R, n)`
     """
