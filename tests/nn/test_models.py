@@ -201,7 +201,7 @@ def test_bad_arguments() -> None:
     model = NeuralTree(6, 8, 4)
     with pytest.raises(nt.InputError, match="Expected features of the 5 planned nodes; got 4 rows"):
         model(torch.ones(4, 6), model.plan(DATA))
-    with pytest.raises(nt.InputError, match="Expected a convolution by name for relations"):
+    with pytest.raises(nt.InputError, match="Expected gcn, sage, gat or gin for relations"):
         NeuralTree(6, 8, 4, conv=GCNConv, relations=True)
     with pytest.raises(nt.InputError, match="Expected a graph with its H-tree; got Data without one"):
         model.plan(Data(edge_index=GOLDEN.edge_index, num_nodes=5))

@@ -93,7 +93,7 @@ def test_concatenated_heads_make_states_wider() -> None:
     model = nt.GNN(3, 4, 5, 3, conv=partial(GATConv, heads=2))
     assert [conv.width for conv in model.schedule.convs] == [8, 8, 8]
     assert model(torch.randn(5, 3), EDGES).shape == (5, 5)
-    with pytest.raises(nt.InputError, match=r"it gives states of size 10. Set readout=True, or let the convolution"):
+    with pytest.raises(nt.InputError, match=r"it returns states of size 10. Set readout=True, or let the convolution"):
         nt.GNN(3, 4, 5, 3, conv=partial(GATConv, heads=2), readout=False)
 
 

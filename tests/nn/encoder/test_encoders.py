@@ -109,7 +109,7 @@ def test_every_run_may_have_features_of_its_own(features: object) -> None:
 
 
 def test_features_of_another_number_of_runs() -> None:
-    with pytest.raises(nt.InputError, match=r"Expected features of shape \(n, 1\), or \(n, 3, 1\), .*got shape"):
+    with pytest.raises(nt.InputError, match=r"Expected dense features of shape \(n, 1\), or \(n, 3, 1\), .*got shape"):
         CategoryEncoder(Categories((4,)), 8, runs=3)(torch.zeros(5, 2, 1, dtype=torch.int64))
 
 

@@ -1,6 +1,6 @@
-"""Whether plain tensors can be the edges of a graph or of an H-tree.
+"""Checks of plain tensors that are the edges of a graph or of an H-tree.
 
-Nothing is checked while torch compiles or exports, nor on a GPU, which would have to wait for the answer.
+Values are not checked while torch compiles or exports, nor on a GPU, which would have to wait.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from neuraltrees.errors import InputError
 
 
 def check_graph_edges(edge_index: Tensor, num_nodes: int, what: str = "graph") -> None:
-    """Raises `InputError` unless these are edges between so many nodes.
+    """Raises `InputError` unless these are edges between `num_nodes` nodes.
 
     Shapes: edge_index :math:`(2, m)`
     """
@@ -38,7 +38,7 @@ def check_graph_edges(edge_index: Tensor, num_nodes: int, what: str = "graph") -
 
 
 def check_tree_edges(edge_index: Tensor, kappa: Tensor, num_nodes: int) -> None:
-    """Raises `InputError` unless every leaf hangs on one bag and stands for one of so many graph nodes.
+    """Raises `InputError` unless every leaf has one bag as its only neighbour and is a copy of a graph node.
 
     Shapes: edge_index :math:`(2, E)`, kappa :math:`(N)`
     """
@@ -51,7 +51,7 @@ def check_tree_edges(edge_index: Tensor, kappa: Tensor, num_nodes: int) -> None:
     if int(kappa.max()) >= num_nodes:
         raise InputError(
             f"Expected kappa below {num_nodes}, the number of rows of x; got {int(kappa.max())}. "
-            f"Give the features of the graph that the tree was built from."
+            f"Pass the features of the graph that the tree was built from."
         )
     leaf = kappa >= 0
     source, target = edge_index
@@ -59,8 +59,8 @@ def check_tree_edges(edge_index: Tensor, kappa: Tensor, num_nodes: int) -> None:
     hangs = torch.bincount(target[leaf[target]], minlength=len(kappa))[leaf] == 1
     if bool(between.any()) or not bool(hangs.all()):
         raise InputError(
-            "Expected the edge_index of an H-tree, in which every leaf hangs on one bag; got other edges, perhaps "
-            "those of the graph. Use tree = build_htree(graph) with tree.edge_index and tree.kappa, or "
+            "Expected the edge_index of an H-tree, in which every leaf has one bag as its only neighbour; got other "
+            "edges, perhaps those of the graph. Use tree = build_htree(graph) with tree.edge_index and tree.kappa, or "
             "model.plan(data)."
         )
 
