@@ -156,7 +156,9 @@ def test_a_killed_process_ends_the_job_and_another_number_goes_on(tmp_path: Path
         _, messages = job.communicate(timeout=240)
     assert job.returncode != 0
     words = " ".join(messages.split())
-    assert "Expected all 2 processes to run until the end" in words and "--resume, with any number of processes" in words
+    assert (
+        "Expected all 2 processes to run until the end" in words and "--resume, with any number of processes" in words
+    )
     done = int(Checkpointed(folder).epoch)
     command = [sys.executable, *COMMAND, "--out", str(folder), "--resume", "--epochs", str(done + 2)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)

@@ -1,4 +1,4 @@
-"""Columns of many graphs in a folder, one file each, read through memory maps."""
+"""Columns of many graphs in a folder, one file per column, read through memory maps."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def write_columns(folder: PathLike, ragged: Ragged, subject: str) -> None:
 
 @contextmanager
 def columns_writer(folder: PathLike, subject: str) -> Iterator[Callable[[Ragged], None]]:
-    """A function that appends the columns of some graphs to a folder, which is whole when the context ends well.
+    """A context with a function that appends the columns of some graphs to the files of a folder.
 
-    The index that says what the columns are is written last: without it they are not there.
+    The index, which describes the columns, is written at the end of the context: a folder without it has no columns.
 
     Args:
-        folder: made where it is missing; what an interrupted writing left there is replaced.
-        subject: what they are of, such as the fingerprint of a task.
+        folder: created if it is missing; files of an interrupted call are replaced.
+        subject: what the columns belong to, such as the fingerprint of a task.
     """
     folder = as_path(folder)
     make_folder(folder)
@@ -51,7 +51,7 @@ def columns_writer(folder: PathLike, subject: str) -> Iterator[Callable[[Ragged]
 
 
 class _Writer:
-    """Columns piece by piece, a file each."""
+    """Appends columns to their files."""
 
     def __init__(self, folder: Path, files: ExitStack) -> None:
         self.folder, self.stack = folder, files
@@ -98,9 +98,9 @@ class _Writer:
 
 
 def open_columns(folder: PathLike, subject: str) -> Ragged | None:
-    """The columns of a folder, mapped into memory; None where there are none.
+    """The columns of a folder, as memory maps; None if it has none.
 
-    Columns of something else, and files that were cut short, raise `InputError`.
+    Raises `InputError` for columns of another subject and for truncated files.
     """
     folder = as_path(folder)
     index = folder / INDEX

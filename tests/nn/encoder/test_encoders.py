@@ -61,9 +61,7 @@ def test_every_type_has_features_of_its_own_size() -> None:
     torch.testing.assert_close(encoder(x, kinds), encoder(other, kinds))
     room = encoder.encoders[0].lin
     torch.testing.assert_close(encoder(x, kinds)[0], x[0, :2] @ room.weight + room.bias)
-    with pytest.raises(
-        nt.InputError, match="Expected node_type, since room, object, kind have encoders of their own"
-    ):
+    with pytest.raises(nt.InputError, match="Expected node_type, since room, object, kind have encoders of their own"):
         encoder(x)
 
 

@@ -91,5 +91,7 @@ def test_it_learns_to_read_its_neighbours_labels() -> None:
 def test_features_that_are_not_encoded_are_refused() -> None:
     data = graph()
     model = GNN(2, 8, {"a": 2, "b": 3}, 2, head="labels")
-    with pytest.raises(nt.InputError, match="Expected states of size 8 before the first round, to add vectors of labels to them; got 2"):
+    with pytest.raises(
+        nt.InputError, match="Expected states of size 8 before the first round, to add vectors of labels to them; got 2"
+    ):
         model(data.x, model.plan(data, torch.zeros(4, dtype=torch.int64)))
