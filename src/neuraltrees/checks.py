@@ -1,4 +1,4 @@
-"""Checks of arguments that several rooms share; each error says what was expected and what came."""
+"""Checks of arguments that several packages share; each error says what was expected and what was given."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from neuraltrees.errors import InputError
 
 
 def check_data(data: Any) -> None:
-    """Raises `InputError` for what is no graph of PyG, with the way to make it one."""
+    """Raises `InputError` for anything but a PyG `Data`; the message says how to convert it."""
     from torch_geometric.data import Data
 
     if isinstance(data, Data):

@@ -9,7 +9,7 @@ BYTES_PER_TREE_NODE = 104  # in the arrays of an H-tree
 
 
 def did_you_mean(given: object, names: Iterable[str]) -> str:
-    """The end of an error about a mistyped name: the name that is meant, if one is close.
+    """The end of an error about a mistyped name: a suggestion, if a known name is close.
 
     >>> did_you_mean("min_fil", ["min_fill", "exact"])
     ' Did you mean min_fill?'
@@ -44,7 +44,7 @@ class InvalidHTreeError(InputError):
 
 
 class NeuralTreesWarning(UserWarning):
-    """The result is valid, but made in another way than asked for, or very large; the message says how."""
+    """The result is valid, but was computed by another method than requested, or is very large; the message says why."""
 
 
 class TreeTooLargeError(NeuralTreesError, MemoryError):
@@ -53,10 +53,10 @@ class TreeTooLargeError(NeuralTreesError, MemoryError):
     Args:
         limit: `max_nodes`.
         width: the width of the decomposition.
-        nodes: how many nodes the tree would have, or a lower bound; one below the limit if its bags are too dense to
-            take them apart.
+        nodes: the number of nodes that the tree would have, or a lower bound; at most the limit if its bags are too
+            dense to decompose them.
         exact: whether `nodes` is exact. It is if the tree is large because the graph is, not because of its width.
-        advice: what to do about the width, in the words of the place where the user is.
+        advice: what to do about the width, in the terms of the caller, such as a command-line option.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class TreeTooLargeError(NeuralTreesError, MemoryError):
             needs = f"needs more than {self.nodes - 1:,}"
             remedy = advice or "Bound its treewidth first: sample_bounded_treewidth(graph, k=4); or raise max_nodes."
         else:
-            needs = "has bags that are too dense to take apart in a reasonable time"
+            needs = "has bags that are too dense to decompose in a reasonable time"
             remedy = advice or "Bound its treewidth first: sample_bounded_treewidth(graph, k=4)."
         super().__init__(
             f"Expected an H-tree of at most {limit:,} nodes; this graph, decomposed to treewidth {width}, {needs}. "
@@ -82,7 +82,7 @@ class TreeTooLargeError(NeuralTreesError, MemoryError):
         )
 
     def advising(self, advice: str) -> TreeTooLargeError:
-        """The same error with the advice of the place where the user is."""
+        """The same error with the advice of the caller."""
         return type(self)(self.limit, self.width, self.nodes, self.exact, advice)
 
     def __reduce__(self) -> tuple[type[TreeTooLargeError], tuple[int, int, int, bool, str | None]]:
@@ -112,7 +112,7 @@ class ModelTooLargeError(NeuralTreesError, MemoryError):
 
 
 class ZeroProbabilityError(InputError):
-    """The evidence has probability zero, so that the posterior is undefined."""
+    """The evidence has probability zero, so the posterior is undefined."""
 
 
 class DivergedError(NeuralTreesError, ArithmeticError):

@@ -1,4 +1,4 @@
-"""Files: `.gz` and `.xz` are unpacked and packed by their ending, and files are written atomically."""
+"""Files: `.gz` and `.xz` are decompressed and compressed by their suffix, and files are written atomically."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from neuraltrees.errors import InputError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Content: TypeAlias = bytes | memoryview | Iterable[bytes | memoryview]
-PIECE = 1 << 20  # bytes that are packed, unpacked or written at a time, since signals wait meanwhile
+PIECE = 1 << 20  # bytes that are compressed, decompressed or written at a time; signals such as Ctrl-C wait meanwhile
 
 
 def as_path(path: PathLike) -> Path:
-    """The path; `InputError` for what is none."""
+    """The argument as a `Path`; `InputError` if it is not one."""
     try:
         return Path(path)
     except TypeError:
@@ -30,7 +30,7 @@ def as_path(path: PathLike) -> Path:
 
 
 def read_whole(path: PathLike) -> bytes:
-    """The content of a file; `.gz` and `.xz` are unpacked."""
+    """The content of a file; `.gz` and `.xz` are decompressed."""
     path = as_path(path)
     packed = path.read_bytes()
     try:
@@ -43,7 +43,7 @@ def read_whole(path: PathLike) -> bytes:
                     return b"".join(iter(lambda: file.read(PIECE), b""))
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise InputError(
-            f"Expected {path} to be a complete {path.suffix} file; got: {error}. Get the file again."
+            f"Expected {path} to be a complete {path.suffix} file; got: {error}. Download or copy it again."
         ) from error
     return packed
 
@@ -66,11 +66,11 @@ def check_folder(path: PathLike) -> None:
 
 
 def write_whole(path: PathLike, content: Content) -> None:
-    """Writes a file atomically: a crash or a full disk leaves the old content. `.gz` and `.xz` are packed.
+    """Writes a file atomically: a crash or a full disk leaves the old content. `.gz` and `.xz` are compressed.
 
     Args:
         path: the file.
-        content: its bytes, or parts of them that are made one after another.
+        content: its bytes, or an iterable of consecutive parts.
     """
     target = as_path(path).resolve()
     pieces = _pieces(content)
@@ -101,9 +101,10 @@ def write_whole(path: PathLike, content: Content) -> None:
 
 @contextmanager
 def locked(path: PathLike) -> Iterator[None]:
-    """While no other process writes to a file or to a folder; one that does raises `InputError`.
+    """Locks a file or a folder against other processes of this library; `InputError` if one of them holds the lock.
 
-    The lock is an empty file: beside a file, in a folder. It ends with the process that has it, however that ends.
+    The lock is an empty file: beside a locked file, inside a locked folder. The system releases it when the process
+    ends, even if it is killed.
     """
     path = Path(path)
     lock = path / ".lock" if path.is_dir() else path.with_name(f".{path.name}.lock")
@@ -115,14 +116,14 @@ def locked(path: PathLike) -> Iterator[None]:
             file.close()
             raise InputError(
                 f"Expected {path} not to be in use; another process is writing to it. "
-                f"Wait for it, or choose another folder."
+                f"Wait until it has ended, or choose another {'folder' if path.is_dir() else 'file'}."
             ) from None
         try:
             if os.path.samestat(lock.stat(), os.fstat(file.fileno())):
                 break
         except FileNotFoundError:
             pass
-        file.close()  # the one who had it has just removed it
+        file.close()  # the previous owner has just removed this lock file: try again with a new one
     try:
         yield
     finally:
@@ -132,7 +133,7 @@ def locked(path: PathLike) -> Iterator[None]:
 
 @contextmanager
 def locked_folder(path: PathLike) -> Iterator[None]:
-    """A folder that is made where it is missing, while no other process writes to it; one left empty is removed."""
+    """Locks a folder, which is created if it is missing; folders created here that end up empty are removed again."""
     path = Path(path)
     missing = [each for each in (path, *path.parents) if not each.exists()]
     make_folder(path)
@@ -144,7 +145,7 @@ def locked_folder(path: PathLike) -> Iterator[None]:
             for each in missing:
                 each.rmdir()
         except OSError:
-            pass  # it holds something
+            pass  # it is not empty
 
 
 def _pieces(content: Content) -> Iterator[bytes | memoryview]:

@@ -69,7 +69,7 @@ class Graph:
 
     @classmethod
     def of(cls, given: Any) -> Graph:
-        """The graph that is meant: itself, or that of a NetworkX graph, a PyG `Data`, a sparse matrix or an edge_index.
+        """Converts a NetworkX graph, a PyG `Data`, a sparse matrix or an edge_index; a `Graph` is returned itself.
 
         >>> Graph.of([[0, 1], [1, 2]])
         Graph(num_nodes=3, num_edges=2)
@@ -142,7 +142,7 @@ class Graph:
         [[0, 1, 2, 3], [1, 0, 3, 2]]
         """
         if isinstance(graphs, Graph) or not isinstance(graphs, Iterable):
-            raise InputError(f"Expected a list of graphs; got {type(graphs).__name__}. Put a single one in brackets.")
+            raise InputError(f"Expected a list of graphs; got {type(graphs).__name__}. Pass a single graph as [graph].")
         graphs = [Graph.of(graph) for graph in graphs]
         nodes = np.cumsum([0] + [g.num_nodes for g in graphs])
         entries = np.cumsum([0] + [len(g.indices) for g in graphs])
@@ -226,7 +226,7 @@ class Graph:
 
 
 def moralize(graph: EdgeIndex | nx.DiGraph[Any], num_nodes: int | None = None) -> Graph:
-    """The moral graph of a directed graph: the parents of every node are married and directions dropped.
+    """The moral graph of a directed graph: the parents of every node are joined by edges and directions dropped.
 
     A Bayesian network on the directed graph is a Markov network on the moral graph.
 
@@ -281,7 +281,7 @@ def _integers(values: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _endpoints(edge_index: Any) -> tuple[Ends, Ends]:
-    """The two rows, as int32 or int64; what has one of these types already is not copied, such as a mapped file."""
+    """The two rows, as int32 or int64; an array of one of these types is not copied, such as a memory-mapped file."""
     array = _integers(edge_index, "edge_index")
     if array.ndim != 2 or array.shape[0] != 2:
         raise InputError(f"Expected edge_index of shape (2, m); got {array.shape}. Transpose a list of pairs first.")
@@ -303,7 +303,7 @@ def _count_nodes(source: Ends, target: Ends, num_nodes: int | None) -> int:
 
 
 def check_num_nodes(num_nodes: int) -> int:
-    """Raises `InputError` unless the core, which numbers nodes in 32 bits, supports so many nodes."""
+    """Raises `InputError` for a number of nodes that the core, which numbers nodes in 32 bits, does not support."""
     if isinstance(num_nodes, bool) or not isinstance(num_nodes, int | np.integer) or num_nodes < 0:
         raise InputError(f"Expected num_nodes as an integer of at least 0; got {num_nodes!r}.")
     if num_nodes > native.MAX_GRAPH_NODES:

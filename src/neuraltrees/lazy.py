@@ -1,4 +1,4 @@
-"""Names that are imported when they are first used: torch and matplotlib take a second or more to import."""
+"""Names that are imported at their first use: torch and matplotlib take a second or more to import."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from importlib import import_module
 
 
 def lazy_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package whose names are found in these modules.
+    """`__getattr__` and `__dir__` of a package that imports names at their first use.
 
     Args:
         package: the package.
-        names: the module of every name that is imported late.
+        names: the module that defines each name.
     """
 
     def get(name: str) -> object:

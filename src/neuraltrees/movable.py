@@ -1,4 +1,4 @@
-"""Values that hold tensors, moved to another device as a whole."""
+"""Moves nested values with all their tensors to another device."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 def moved(value: T, device: torch.device) -> T:
-    """Tensors on a device, wherever they are in dataclasses, tuples, lists, dicts and objects with a method `to`.
+    """A value with its tensors on a device: those in dataclasses, tuples, lists, dicts and objects with a method `to`.
 
-    What holds no tensor stays the very same object.
+    A value without tensors is returned itself, not a copy.
 
     >>> moved((torch.zeros(1), "text"), torch.device("meta"))[0].device.type
     'meta'
@@ -22,21 +22,25 @@ def moved(value: T, device: torch.device) -> T:
     found: Any = value
     if isinstance(value, Tensor):
         found = value.to(device)
+    elif isinstance(value, type):
+        pass
     elif callable(getattr(value, "to", None)):
         found = value.to(device)  # type: ignore[attr-defined]
-    elif is_dataclass(value) and not isinstance(value, type):
+    elif is_dataclass(value):
         found = moved_fields(value, device)
     elif isinstance(value, tuple | list):
         items = [moved(each, device) for each in value]
         if any(new is not old for new, old in zip(items, value, strict=True)):
             found = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     elif isinstance(value, dict):
-        found = {key: moved(each, device) for key, each in value.items()}
+        changed = {key: moved(each, device) for key, each in value.items()}
+        if any(changed[key] is not each for key, each in value.items()):
+            found = changed
     return found  # type: ignore[no-any-return]
 
 
 def moved_fields(value: T, device: torch.device) -> T:
-    """A dataclass with all that its fields hold on a device."""
+    """A dataclass with the tensors of all its fields on a device."""
     parts = {each.name: getattr(value, each.name) for each in fields(value) if each.init}  # type: ignore[arg-type]
     changed = {name: moved(part, device) for name, part in parts.items()}
     if all(changed[name] is part for name, part in parts.items()):

@@ -1,4 +1,4 @@
-"""Value objects whose fields are options: each has a type, a line of help and limits, checked when one is made."""
+"""Value objects whose fields are options: each has a type, a line of help and limits, checked on construction."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Spec:
         return False
 
     def replace(self, **changes: Any) -> Self:
-        """The same but for some values."""
+        """A copy with some values changed."""
         return replace(self, **changes)  # type: ignore[type-var]
 
     def as_dict(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Spec:
 
 
 def _broken_rule(value: Any, hint: Any, limits: dict[str, float]) -> str | None:
-    """What was expected of a value that is not of its type or outside its limits; None if it is fine."""
+    """The rule that a value breaks, in words: its type or one of its limits; None if it breaks none."""
     allowed = get_args(hint) or (hint,)
     if value is None and NoneType in allowed:
         return None
@@ -71,7 +71,7 @@ def _broken_rule(value: Any, hint: Any, limits: dict[str, float]) -> str | None:
 
 
 def close_choice(value: Any, hint: Any) -> str:
-    """The end of an error about a value that none of the choices of a type equals: the choice that is meant.
+    """The end of an error about a value that is not among the choices of a `Literal`: a suggestion, if one is close.
 
     >>> from typing import Literal
     >>> close_choice("saeg", Literal["gcn", "sage"])
@@ -81,7 +81,7 @@ def close_choice(value: Any, hint: Any) -> str:
 
 
 def rule_in_words(rule: str) -> str:
-    """What a parser expected of a value, such as "Input should be a valid integer", in the words of this library.
+    """A rule of pydantic, such as "Input should be a valid integer", in the words of this library's errors.
 
     >>> rule_in_words("Input should be a valid integer, unable to parse string as an integer")
     'to be a whole number'
@@ -115,7 +115,7 @@ _PARSER_WORDS = {
 
 
 def find_place(place: Any) -> Any:
-    """The class or function at a place such as `mypackage.convs:MyConv`; one that is given itself stays as it is.
+    """The class or function at a place such as `mypackage.convs:MyConv`; anything but a string is returned itself.
 
     >>> find_place("math:sqrt")(4)
     2.0

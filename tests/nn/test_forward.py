@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 
 import neuraltrees as nt
+from neuraltrees.nn import BagRounds
 
 KINDS = pytest.mark.parametrize("kind", [nt.NeuralTree, nt.GNN])
 
@@ -63,6 +64,27 @@ def test_hooks_are_called(kind: type[nt.NeuralTree], planned: bool) -> None:
     model.head.register_forward_pre_hook(lambda module, inputs: seen.append("head"))
     answer(model, graphs()[0], planned)
     assert seen == ["round", "head", (3, 2)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"conv": "gcn"},
+        {"num_layers": 3},
+        {"relations": True},
+        {"schedule": BagRounds},
+        {"schedule": BagRounds.having(parts="graph")},
+    ],
+    ids=str,
+)
+def test_a_plan_of_another_network_is_refused(options: dict[str, object]) -> None:
+    data, sizes = graphs()[0], {"in_channels": 6, "hidden_channels": 8, "out_channels": 2, "num_layers": 2}
+    mine, theirs = nt.NeuralTree(**sizes), nt.NeuralTree(**{**sizes, **options})
+    for model, other in ((mine, theirs), (theirs, mine)):
+        with pytest.raises(nt.InputError, match="Expected a plan made by this network"):
+            model(data.x, other.plan(data))
+    same = nt.NeuralTree(**{**sizes, "hidden_channels": 4, "runs": 3})
+    assert same(data.x, mine.plan(data)).shape == (3, 3, 2)
 
 
 DDP = """

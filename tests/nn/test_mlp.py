@@ -46,7 +46,7 @@ def test_options_of_the_other_networks() -> None:
     assert nt.MLP(4, 8, 2, head="graph")(torch.randn(3, 4), batch=torch.tensor([0, 0, 1])).shape == (2, 2)
     with pytest.raises(nt.InputError, match="Expected a convolution that reads edge features"):
         nt.MLP(4, 8, 2, edge_channels=3)
-    with pytest.raises(nt.InputError, match="Expected relations for trees alone"):
+    with pytest.raises(nt.InputError, match="Expected relations only for networks on H-trees"):
         nt.MLP(4, 8, 2, relations=True)
 
 

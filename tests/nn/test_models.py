@@ -144,7 +144,7 @@ def test_a_readout_for_each_type() -> None:
     assert torch.isinf(logits[:, 2]).tolist() == [True, False, False, True, False]
     assert torch.isfinite(logits[:, :2]).all()
     with pytest.raises(
-        nt.InputError, match="Expected node_type, since there is a readout each for room, object; got none"
+        nt.InputError, match="Expected node_type, since room, object have readouts of their own; got none"
     ):
         model(x, GOLDEN.edge_index)
 
@@ -190,7 +190,7 @@ def test_bad_arguments() -> None:
         NeuralTree(6, 8, 4, conv="cnn")
     with pytest.raises(nt.InputError, match="Expected num_layers of at least 1; got 0"):
         GNN(6, 8, 4, num_layers=0)
-    with pytest.raises(nt.InputError, match="Expected a number of classes without a readout"):
+    with pytest.raises(nt.InputError, match="Expected one number of classes for a network without a readout"):
         GNN(6, 8, {"a": 2}, readout=False)
     for size in (0, -1, 2.5):
         with pytest.raises(nt.InputError, match=f"Expected hidden_channels of at least 1; got {size}"):
@@ -201,7 +201,7 @@ def test_bad_arguments() -> None:
     model = NeuralTree(6, 8, 4)
     with pytest.raises(nt.InputError, match="Expected features of the 5 planned nodes; got 4 rows"):
         model(torch.ones(4, 6), model.plan(DATA))
-    with pytest.raises(nt.InputError, match="Expected a convolution by name for relations"):
+    with pytest.raises(nt.InputError, match="Expected gcn, sage, gat or gin for relations"):
         NeuralTree(6, 8, 4, conv=GCNConv, relations=True)
     with pytest.raises(nt.InputError, match="Expected a graph with its H-tree; got Data without one"):
         model.plan(Data(edge_index=GOLDEN.edge_index, num_nodes=5))

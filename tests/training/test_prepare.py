@@ -15,6 +15,7 @@ from neuraltrees.data.task import Task
 from neuraltrees.pools import Execution
 from neuraltrees.training import NetworkSpec, TrainingSpec, fit
 from neuraltrees.training import deck as decks
+from neuraltrees.training import prepare as preparing
 from neuraltrees.training.prepare import prepare
 from tests.training.tasks import small_runs, small_task
 
@@ -52,6 +53,16 @@ def test_workers_make_the_same(tmp_path: Path, executor: Any) -> None:
     prepare(task(), BAGS, tmp_path / "one", piece=5)
     prepare(task(), BAGS, tmp_path / "two", piece=2, execution=Execution(executor, 2))
     assert contents(tmp_path / "two") == contents(tmp_path / "one")
+
+
+def test_a_failure_says_that_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparing, "make_columns", lambda *_: 1 / 0)
+    with pytest.raises(nt.NeuralTreesError) as error:
+        prepare(task(), BAGS, tmp_path / "columns", piece=5)
+    assert str(error.value) == (
+        "The piece of graphs 0 to 4 failed: ZeroDivisionError: division by zero. Finished pieces are not kept; rerun "
+        "the same command to start again."
+    )
 
 
 def test_an_interruption_leaves_no_columns(tmp_path: Path) -> None:

@@ -138,6 +138,11 @@ class TestBundle:
         with pytest.raises(nt.InputError, match="got a broken one"):
             Bundle.load(path)
 
+    def test_no_weights(self, bundle: Bundle, tmp_path: Path) -> None:
+        replace(bundle, weights={}).save(tmp_path / "m.safetensors")
+        with pytest.raises(nt.InputError, match="got a broken one: 'weights'"):
+            Bundle.load(tmp_path / "m.safetensors")
+
     def test_a_bundle_of_the_first_format_is_read(self) -> None:
         """Written by version 0.1.0 before objectives; with what it predicted then."""
         files = Path(__file__).parent / "files"

@@ -303,7 +303,10 @@ NOT_TASKS = {
         "Expected schedule out of bags, typed or MODULE:NAME; got 'sweep'",
     ),
     "no runs": (lambda t: nt.GNN(3, 4, 5, runs=0), "Expected runs of at least 1; got 0"),
-    "relations": (lambda t: nt.GNN(3, 4, 5, relations=True), "Expected relations for trees alone; got them for GNN"),
+    "relations": (
+        lambda t: nt.GNN(3, 4, 5, relations=True),
+        "Expected relations only for networks on H-trees; got relations=True for GNN",
+    ),
     "a width": (lambda t: nt.GNN(3, 4, 5)(torch.ones(2, 4), torch.tensor([[0], [1]])), "Expected 3 features per node"),
     "integers": (lambda t: nt.GNN(1, 4, 5)(torch.ones(2, 1).long(), torch.tensor([[0], [1]])), "x as floats; got"),
     "no data": (lambda t: nt.GNN(3, 4, 5).plan([1]), "Expected a graph as .*Data; got list"),

@@ -24,6 +24,7 @@ class Answering:
 
     folder: str
     word: str = "task"
+    saved: bool = True
 
     def answer(self, item: str) -> str:
         if item == "wrong":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 else:
 
     class _Native:
-        """Stands for the compiled module until a function of it is asked for."""
+        """A proxy of the compiled module, which it imports at the first use of one of its functions."""
 
         @cached_property
         def _module(self) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Canonical decomposition → a number per bag and per member that says what the bag looks like."""
+"""Canonical decomposition → a code per bag and per member: a hash of the structure of the bag."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 Hash: TypeAlias = npt.NDArray[np.uint64]
 
-MANY = 128  # members, above which pairs of a bag that is not planar are not refined
+MANY = 128  # members; a larger bag that is not planar is refined by vertices, not by pairs of vertices
 
 
 @dataclass(frozen=True, eq=False)
 class BagCodes:
-    """Numbers that do not depend on how the nodes are numbered; see `bag_codes`.
+    """Codes of bags and of their members, which do not depend on the numbers of the nodes; see `bag_codes`.
 
     Shapes: bags :math:`(B)`, members :math:`(·)`
 
     Args:
-        bags: one per bag.
-        members: one per member of a bag, as `TreeDecomposition.bag_nodes` lists them.
+        bags: a code per bag.
+        members: a code per member of a bag, in the order of `TreeDecomposition.bag_nodes`.
     """
 
     bags: Int64
@@ -39,16 +39,16 @@ def bag_codes(graph: Graph, decomposition: TreeDecomposition) -> BagCodes:
     """A code of every bag of a canonical decomposition, and of every member's place in its bag.
 
     The code of a bag is a hash of its skeleton: its kind and size, its edges, and which of them are virtual, that is,
-    lead to the rest of a block. The code of a member adds its place: members have the same one if a symmetry of the
-    skeleton takes one to the other.
+    lead to the rest of a block. The code of a member adds its place: two members have the same code if an automorphism
+    of the skeleton maps one to the other.
 
-    - A cycle: the pattern of virtual edges around it, wherever it begins and in both directions.
-    - A rigid bag that is planar has one embedding but for its mirror image (Whitney). Codes of two such bags agree only
-      if the skeletons are isomorphic, and codes of members only if a symmetry takes one to the other, but for
-      collisions of 64-bit hashes. Found by refining directed edges by their successors around vertices and faces
-      (Hopcroft and Tarjan 1973), which on these graphs finds the classes of Weinberg's walks.
-    - Other rigid bags: the colours of 2-dimensional refinement, which is as strong as 3-WL, up to 128 members; beyond
-      that those of plain colour refinement. The same for isomorphic skeletons, but not only for them.
+    - A cycle: the pattern of virtual edges around it, independent of the first node and the direction.
+    - A planar rigid bag has a unique embedding up to reflection (Whitney). Up to collisions of 64-bit hashes, two such
+      bags have equal codes only if their skeletons are isomorphic, and two members only if an automorphism maps one to
+      the other. The codes come from refining directed edges by their successors around vertices and faces (Hopcroft and
+      Tarjan 1973), which on these graphs finds the classes of Weinberg's walks.
+    - Other rigid bags: the colours of refinement by pairs of vertices, which is as strong as 3-WL, for up to 128
+      members; for more, plain colour refinement. Isomorphic skeletons have equal codes, but others may have them too.
 
     Args:
         graph: the graph.
@@ -78,7 +78,7 @@ def bag_codes(graph: Graph, decomposition: TreeDecomposition) -> BagCodes:
 
 
 class _Bags:
-    """The bags with their virtual edges, and the codes as they are found."""
+    """The bags with their virtual edges, and the codes computed so far."""
 
     def __init__(self, graph: Graph, td: TreeDecomposition) -> None:
         assert td.kinds is not None and td.bag_order is not None
@@ -88,19 +88,19 @@ class _Bags:
         self.keys = self.bag_of * max(graph.num_nodes, 1) + td.bag_nodes  # ascending
         self.bag_codes: Hash = np.zeros(len(self.size), np.uint64)
         self.member_codes: Hash = np.zeros(len(self.bag_of), np.uint64)
-        # Every neighbour that is a pair stands for a virtual edge.
+        # Every neighbour of kind PAIR stands for a virtual edge.
         both = np.concatenate([td.edges, td.edges[:, ::-1]])
         joined = both[(self.kinds[both[:, 1]] == BagKind.PAIR) & (self.kinds[both[:, 0]] != BagKind.VERTEX)]
         self.virtual = joined[np.argsort(joined[:, 0], kind="stable")]
         self.virtual_ptr = np.searchsorted(self.virtual[:, 0], np.arange(len(self.size) + 1))
 
     def ends(self, pairs: Int64) -> Int64:
-        """The two members of bags of two; shape (·, 2)."""
+        """Both members of each of these bags of size two; shape (·, 2)."""
         first = self.td.bag_ptr[pairs]
         return np.stack([self.td.bag_nodes[first], self.td.bag_nodes[first + 1]], 1).astype(np.int64)
 
     def code_small(self) -> None:
-        """Single vertices, bridges and pairs; of these all members are alike."""
+        """Codes of vertices, bridges and pairs, whose members are all equivalent."""
         known = np.isin(self.kinds, (BagKind.VERTEX, BagKind.BRIDGE, BagKind.PAIR))
         parts = np.bincount(self.virtual[:, 1], minlength=len(self.size))
         real = np.zeros(len(self.size), np.int64)
@@ -111,14 +111,14 @@ class _Bags:
         self.member_codes[inside] = _mix(self.bag_codes[self.bag_of][inside])
 
     def code_cycles(self) -> None:
-        """The pattern of virtual edges from every member on, in both directions."""
+        """Codes of cycles: the pattern of virtual edges read from every member, in both directions."""
         inside = np.flatnonzero(self.kinds[self.bag_of] == BagKind.CYCLE)
         if not len(inside):
             return
         assert self.td.bag_order is not None
         n = max(self.graph.num_nodes, 1)
         order = self.bag_of * n + self.td.bag_order
-        sorted_place = np.searchsorted(self.keys, order)  # of every place in the order of the bags
+        sorted_place = np.searchsorted(self.keys, order)  # from places in cyclic order to places in `bag_nodes`
         place = np.empty_like(sorted_place)
         place[sorted_place] = np.arange(len(order))
         start, size = self.td.bag_ptr[self.bag_of], self.size[self.bag_of]
@@ -140,7 +140,7 @@ class _Bags:
         self.member_codes[sorted_place[inside]] = _hash(self.bag_codes[cycle], codes)
 
     def code_one(self, bag: int) -> None:
-        """A rigid bag, or a piece of one."""
+        """Codes of a rigid bag, or of a part of one."""
         part = slice(self.td.bag_ptr[bag], self.td.bag_ptr[bag + 1])
         members = self.td.bag_nodes[part]
         inside = self.graph.subgraph(members)
@@ -162,19 +162,19 @@ class _Bags:
 
 def _have_edges(graph: Graph, pairs: Int64) -> npt.NDArray[np.bool_]:
     source = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
-    known = np.append(source * graph.num_nodes + graph.indices, -1)  # ascending, but for the end
+    known = np.append(source * graph.num_nodes + graph.indices, -1)  # ascending, except for the last entry
     asked = pairs[:, 0] * graph.num_nodes + pairs[:, 1]
     found: npt.NDArray[np.bool_] = known[np.searchsorted(known[:-1], asked)] == asked
     return found
 
 
 def _words(mark: Hash, first: Int64, count: Int64, at: Int64, step: int) -> Hash:
-    """Hashes of the marks all around the cycle from every place on; of words of length 1, 2, 4, …, put together."""
+    """Hashes of the marks around the cycle, read from every place; combined from words of length 1, 2, 4, …"""
 
     def moved(values: Hash, by: Int64 | int) -> Hash:
         return values[home + (at + step * by) % count]
 
-    # Cycles stand one after another in the arrays here, each from its own `home` on.
+    # The arrays hold one cycle after another; `home` is where the cycle of each place begins.
     home = np.arange(len(at)) - at
     word = _hash(mark[first + (at - (step < 0)) % count])
     whole, length, done = _hash(count), 1, np.zeros(len(at), np.int64)
@@ -188,7 +188,7 @@ def _words(mark: Hash, first: Int64, count: Int64, at: Int64, step: int) -> Hash
 
 
 def _embedding(n: int, skeleton: Int64) -> nx.PlanarEmbedding[int] | None:
-    """The neighbours of every vertex in the order around it, if the skeleton is planar."""
+    """A planar embedding of the skeleton; None if it is not planar."""
     import networkx as nx
 
     if len(skeleton) > 3 * n - 6:
@@ -198,11 +198,10 @@ def _embedding(n: int, skeleton: Int64) -> nx.PlanarEmbedding[int] | None:
 
 
 def _refine_darts(n: int, edges: dict[tuple[int, int], int], embedding: nx.PlanarEmbedding[int]) -> tuple[Hash, Hash]:
-    """A hash of a 3-connected planar graph, and one of every vertex's orbit.
+    """A hash of a 3-connected planar graph, and a hash of the orbit of every vertex.
 
-    Directed edges whose codes agree after the refinement look the same from all sides. The sphere has no coverings but
-    itself, so some symmetry then takes one to the other; and graphs whose codes agree, with those of all successors,
-    are isomorphic.
+    Directed edges whose codes agree after the refinement have the same universal cover. The sphere has no covering but
+    itself, so an automorphism maps one to the other, and two graphs with the same codes are isomorphic.
     """
     darts = [(u, v) for u in range(n) for v in embedding.neighbors_cw_order(u)]
     number = {dart: i for i, dart in enumerate(darts)}
@@ -247,7 +246,7 @@ def _lengths_of_cycles(step: Int64) -> Int64:
 
 
 def _refine_colours(n: int, skeleton: Int64) -> tuple[Hash, Hash]:
-    """A hash of any graph with marked edges, and one of every vertex: by colours of pairs, or of vertices if many."""
+    """A hash of a graph with marked edges, and one of every vertex, by refinement of pairs or, beyond MANY, vertices."""
     u, v, mark = skeleton.T
     source, target, marks = np.concatenate([u, v]), np.concatenate([v, u]), _hash(np.concatenate([mark, mark]))
     classes = 0
@@ -272,7 +271,7 @@ def _refine_colours(n: int, skeleton: Int64) -> tuple[Hash, Hash]:
 
 
 def _mix(values: Hash) -> Hash:
-    """The finaliser of SplitMix64: a bijection of 64-bit numbers that leaves no trace of their order."""
+    """The finaliser of SplitMix64: a bijection of 64-bit numbers that spreads every bit over all bits."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

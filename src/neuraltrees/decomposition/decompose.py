@@ -31,23 +31,23 @@ def decompose(
     progress: ProgressCallback | None = None,
     refine: Literal["min_fill"] | None = None,
 ) -> TreeDecomposition:
-    """A tree decomposition of every connected component; but for `canonical`, no bag is contained in another.
+    """A tree decomposition of every connected component; except with `canonical`, no bag is contained in another.
 
     - `min_fill`, `min_degree`: greedy elimination after safe reductions; stops early at the MMD+ lower bound. Where
-      fill explodes, as in large random graphs, they go on by least degree without counting fill, and put the dense
-      rest into one bag.
+      fill explodes, as in large random graphs, they continue by least degree without counting fill, and put the dense
+      rest of the graph into one bag.
     - `junction_tree`: the paper's appendix: a minimal triangulation (MCS-M), its maximal cliques, and a maximum
       spanning tree of their intersections.
     - `exact`: a decomposition of minimum width, with proof; at the time limit the narrowest one found, with a lower
       bound.
     - `best`: starts from `min_fill` and searches for a narrower decomposition until the time limit, by random
       triangulations, recombination of their parts, and enumeration.
-    - `canonical`: the one that does not depend on the numbers of the nodes: blocks and cut vertices, and the SPQR tree
-      of every block. Each bag has a `BagKind` (`TreeDecomposition.kinds`), a cycle its cyclic order (`bag_order`). In
-      linear time, whatever the time limit; 3-connected parts are bags of their own and may be wide (see `refine`).
+    - `canonical`: blocks and cut vertices, and the SPQR tree of every block, which do not depend on the numbers of the
+      nodes. Each bag has a `BagKind` (`TreeDecomposition.kinds`), a cycle its cyclic order (`bag_order`). It takes
+      linear time and ignores the time limit; 3-connected parts are bags of their own and may be wide (see `refine`).
 
-    All methods can be interrupted (Ctrl-C). A decomposition that was made in a cheaper way than asked for says so in
-    its `note`; without a `time_limit`, a `NeuralTreesWarning` says it too.
+    All methods can be interrupted (Ctrl-C). Where a cheaper method than the requested one was used, the `note` of the
+    decomposition says so; without a `time_limit`, so does a `NeuralTreesWarning`.
 
     Args:
         graph: the graph; also a NetworkX graph, a PyG `Data`, a sparse matrix or an edge_index (see `Graph.of`).
@@ -57,12 +57,12 @@ def decompose(
         restarts: maximum number of runs of the greedy methods; the narrowest result is returned. The first run follows
             the plain rule, later ones break ties at random, and `min_fill` alternates with fill per neighbour.
         time_limit: seconds, after which the best valid decomposition so far is returned; 60 by default for `exact`, 10
-            for `best`, no limit for the others. `canonical` ends when it is done.
-        threads: number of threads, over components; all processors by default.
+            for `best`, no limit for the others. `canonical` ignores it.
+        threads: number of threads, which work on different components; all processors by default.
         progress: called with (lower bound, width) several times a second; the width is that of the best decomposition
             so far, which may have all nodes that are not eliminated yet in one bag.
-        refine: `min_fill` decomposes the rigid bags of `canonical` as well, with their virtual edges; the pieces are of
-            kind OTHER. They depend on the numbers of the nodes; all other bags do not.
+        refine: with `min_fill`, the rigid bags of `canonical` are decomposed further, with their virtual edges. The
+            resulting bags are of kind OTHER and depend on the numbers of the nodes; all other bags do not.
 
     >>> td = decompose(Graph([[0, 1, 2, 3], [1, 2, 3, 0]]))
     >>> td.width, td.optimal
@@ -78,7 +78,7 @@ def decompose(
     if refine not in (None, "min_fill"):
         raise InputError(f"Expected refine as None or min_fill; got {refine!r}.")
     if refine is not None and method != "canonical":
-        raise InputError(f"Expected refine only with method canonical; got {method!r}. Leave refine away.")
+        raise InputError(f"Expected refine only with method canonical; got {method!r}. Leave refine out.")
     seconds = time_limit if time_limit is not None else DEFAULT_SECONDS.get(method, float("inf"))
     bag_ptr, bag_nodes, edges, lower_bound, shortcut, kinds, bag_order = native.decompose(
         graph.indptr,

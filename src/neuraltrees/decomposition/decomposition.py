@@ -101,11 +101,11 @@ class TreeDecomposition:
     bag_nodes: Int32
     edges: Int32
     note: str | None
-    """What `decompose` did otherwise than asked for, to end in time."""
+    """Which cheaper method `decompose` used instead of the requested one, and why; None if it did not."""
     kinds: Int8 | None
     """The `BagKind` of every bag of a canonical decomposition; None for other methods."""
     bag_order: Int32 | None
-    """As `bag_nodes`, with each bag in its own order: that of the cycle if it is one, else sorted; None for others."""
+    """As `bag_nodes`, but cycles in cyclic order and other bags sorted; None for methods other than canonical."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class TreeDecomposition:
         return td
 
     def was_made_for(self, graph: Graph) -> bool:
-        """Whether the library built it from this very `Graph` object; both are immutable, so it needs no check."""
+        """Whether the library built it from this `Graph` object; both are immutable, so it needs no check."""
         made_for: weakref.ref[Graph] | None = self.__dict__.get("_made_for")
         return made_for is not None and made_for() is graph
 
@@ -236,7 +236,7 @@ class TreeDecomposition:
 
         Args:
             path: the file.
-            names: of the graph nodes, written as comments, each as a JSON string; none by default.
+            names: names of the graph nodes, written as comments, each as a JSON string; none by default.
         """
         lines = [f"c node {v + 1} {json.dumps(name)}" for v, name in enumerate(names)]
         lines += [f"s td {len(self.bags)} {self.width + 1} {self.num_nodes}"]
@@ -274,7 +274,7 @@ class TreeDecomposition:
         return self.lower_bound == self.width
 
     def validate(self, graph: Graph) -> None:
-        """Raises `InvalidDecompositionError` with the first property that does not hold for the graph, and where."""
+        """Raises `InvalidDecompositionError`, which names the first property that does not hold for the graph."""
         graph = Graph.of(graph)
         if self.num_nodes != graph.num_nodes:
             raise InvalidDecompositionError(

@@ -17,7 +17,7 @@ Sampler: TypeAlias = Literal["elimination", "paper"]
 
 @dataclass(frozen=True)
 class BoundedTreewidthSample:
-    """A subgraph on all nodes, its decomposition of width at most k, and the share of the graph's edges that are kept.
+    """A subgraph on all nodes, its decomposition of width at most k, and the share of the graph's edges that it keeps.
 
     Unpacks as `subgraph, decomposition = sample`.
     """
@@ -34,24 +34,24 @@ class BoundedTreewidthSample:
 def sample_bounded_treewidth(
     graph: Graph, k: int, seed: int = 0, *, restarts: int = 1, sampler: Sampler = "elimination"
 ) -> BoundedTreewidthSample:
-    """Keeps many edges of the graph in a subgraph of treewidth at most k that connects what the graph connects.
+    """A subgraph of treewidth at most k with many of the graph's edges and the same connected components.
 
-    The sampler `elimination` keeps every component whole for which min-fill finds a width of at most k. It peels
-    vertices of degree at most k, whose fill edges weigh as much as would be lost with them; of other vertices it drops
-    the lightest edges beyond k. Bags hold no more than the kept edges need, and dropped edges return where bags have
-    room. Long graphs, such as grids, are also cut into slabs of few layers, and graphs that have more edges than
-    k-trees are also sampled as in the paper; the best is kept.
+    The sampler `elimination` keeps a component unchanged if min-fill finds a width of at most k for it. Otherwise it
+    eliminates vertices of degree at most k, with fill edges that weigh as much as the edges that would be lost without
+    them; from other vertices it drops the lightest edges until k are left. Bags hold no more nodes than the kept edges
+    need, and dropped edges return where bags have room. Long graphs, such as grids, are also cut into slabs of few
+    layers, and graphs with more edges than k-trees are also sampled as in the paper; the best result is returned.
 
     The sampler `paper` grows a k-tree over every component and keeps the edges inside it (Yoo et al., WSDM 2020): each
-    new node goes to the bag of k + 1 nodes that holds most of its neighbours; its new bag is that bag with one node
-    replaced by it.
+    new node goes to the bag of k + 1 nodes that holds most of its neighbours; its own bag is that bag with one node
+    replaced by the new one.
 
     Args:
         graph: the graph.
         k: the treewidth bound, at least 1; k = 1 gives a spanning forest.
         seed: breaks ties; the same seed gives the same sample.
-        restarts: how many times `elimination` runs: first on the graph, then on what is kept, to let more edges return.
-            More never keep fewer edges.
+        restarts: how many times `elimination` runs: first on the graph, then on the kept subgraph, so that more dropped
+            edges can return. More restarts never keep fewer edges.
         sampler: `elimination`, which keeps more edges and gives smaller H-trees, or `paper`, which is faster.
 
     >>> sample = sample_bounded_treewidth(Graph([[0, 1, 2, 3], [1, 2, 3, 0]]), k=1)
@@ -74,7 +74,7 @@ def sample_bounded_treewidth(
 
 
 def check_sampler(sampler: str) -> None:
-    """Raises `InputError` unless there is a sampler of that name."""
+    """Raises `InputError` for an unknown sampler."""
     if sampler not in get_args(Sampler):
         hint = did_you_mean(sampler, get_args(Sampler))
         raise InputError(f"Expected sampler out of {', '.join(get_args(Sampler))}; got {sampler!r}.{hint}")

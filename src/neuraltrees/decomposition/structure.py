@@ -12,7 +12,7 @@ from neuraltrees.graph import Graph, Int32, Int64
 
 
 class _Arrays:
-    """A frozen value of NumPy arrays, all of them read-only."""
+    """Base of frozen dataclasses whose fields are NumPy arrays: makes them read-only and compares them."""
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:  # type: ignore[attr-defined]

@@ -56,6 +56,7 @@ class CellJob:
 
     device: str
     word: str = "training"
+    saved: bool = True
 
     def answer(self, cell: Cell) -> tuple[Record, str]:
         problem = load_problem(cell.config)

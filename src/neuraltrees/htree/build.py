@@ -50,15 +50,16 @@ def build_htree(
         method: how the graph and the bags are decomposed; below the roots `exact`, `best` and `canonical` mean
             `min_fill`.
         terminal: which bags have leaves as children: `clique`, those whose subgraph is complete, as in the paper; or
-            `bag`, all roots. The leaves under a root that is a cycle stand in its cyclic order.
+            `bag`, all roots. The leaves under a root that is a cycle are in its cyclic order.
         seed: breaks ties in the decompositions.
         restarts: see `decompose`.
         time_limit: see `decompose`.
-        max_nodes: a larger tree raises `TreeTooLargeError` before memory is allocated for it, and soon if it would be
-            far larger. A `NeuralTreesWarning` announces a tree of more than 20 million nodes.
-        threads: number of threads, over components and bags; all processors by default. The tree does not depend on it.
-        dtype: of its tensors, `torch.int64` or `torch.int32`, which takes half the memory and raises `InputError` for a
-            tree whose numbers do not fit; None for 32 bits where they suffice, and else 64.
+        max_nodes: a larger tree raises `TreeTooLargeError` before memory is allocated for it; a far larger one does so
+            within about a second. A `NeuralTreesWarning` announces a tree of more than 20 million nodes.
+        threads: number of threads, which work on different components and bags; all processors by default. The tree
+            does not depend on it.
+        dtype: dtype of the tensors: `torch.int64`, or `torch.int32`, which takes half the memory and raises
+            `InputError` for a tree whose numbers do not fit; None for 32 bits where they suffice, else 64.
 
     >>> square_with_tail = Graph([[0, 0, 1, 2, 2, 3], [1, 2, 3, 3, 4, 4]])
     >>> build_htree(square_with_tail)
@@ -76,7 +77,7 @@ def build_htree(
     if decomposition is not None and not isinstance(decomposition, TreeDecomposition):
         raise InputError(
             f"Expected decomposition as a TreeDecomposition; got {type(decomposition).__name__}. "
-            f"Give k of a sample to sample_bounded_treewidth, and a method as method=..."
+            f"Pass k to sample_bounded_treewidth, and a method as method=..."
         )
     if decomposition is None:
         decomposition = decompose(graph, method, seed=seed, restarts=restarts, time_limit=time_limit, threads=threads)
@@ -105,7 +106,7 @@ def build_htree(
 
 
 def check_terminal(terminal: str) -> None:
-    """Raises `InputError` unless bags can be terminal in that way."""
+    """Raises `InputError` for an unknown value of `terminal`."""
     if terminal not in get_args(Terminal):
         raise InputError(f"Expected terminal out of {', '.join(get_args(Terminal))}; got {terminal!r}.")
 

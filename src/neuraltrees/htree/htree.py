@@ -52,17 +52,17 @@ class HTree:
 
     def __post_init__(self) -> None:
         if self.kind is None:
-            # One zero that stands for all: most trees have no kinds.
+            # One zero, expanded: most trees have no kinds.
             object.__setattr__(self, "kind", self.parent.new_zeros(()).expand(self.parent.shape))
 
     @property
     def dtype(self) -> torch.dtype:
-        """That of all tensors: `torch.int64`, or `torch.int32`."""
+        """The dtype of all tensors: `torch.int64` or `torch.int32`."""
         narrow = all(getattr(self, field.name).dtype == torch.int32 for field in fields(self))
         return torch.int32 if narrow else torch.int64
 
     def long(self) -> HTree:
-        """The same tree as int64 tensors, which is itself if it has them already."""
+        """The same tree with int64 tensors; itself if it has them already."""
         if self.dtype == torch.int64:
             return self
         return HTree(*(getattr(self, field.name).long() for field in fields(self)))
@@ -127,7 +127,7 @@ class HTree:
         return int(self.diameters().max()) if self.num_nodes else 0
 
     def validate(self, graph: Graph) -> None:
-        """Raises `InvalidHTreeError` with the first invariant that the tree breaks for the graph, and where."""
+        """Raises `InvalidHTreeError`, which names the first invariant that the tree violates for the graph."""
         graph = Graph.of(graph)
         arrays: list[Tensor] = [getattr(self, field.name) for field in fields(self)]
         for field, array in zip(fields(self), arrays, strict=True):

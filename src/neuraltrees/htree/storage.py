@@ -22,24 +22,24 @@ MOST_HEADER = 100_000_000  # bytes, a limit of the format
 
 
 def save_htree(tree: HTree, path: PathLike, names: Sequence[str] | None = None) -> None:
-    """Writes an H-tree as a safetensors file, array after array: no copy of the tree is made.
+    """Writes an H-tree to a safetensors file, array by array, without a copy of the tree in memory.
 
     Args:
         tree: the tree.
         path: the file.
-        names: of the graph nodes, kept as a JSON list under `names` in the metadata of the file.
+        names: names of the graph nodes, stored as a JSON list under `names` in the metadata of the file.
     """
     if not isinstance(tree, HTree):
         raise InputError(f"Expected an HTree; got {type(tree).__name__}. Make one: build_htree(graph).")
     tensors = {field.name: getattr(tree, field.name) for field in fields(tree)}
     if not tree.kind.any():
-        del tensors["kind"]  # as in files from before there were kinds
+        del tensors["kind"]  # as in files of versions without kinds
     about = {} if names is None else {"names": json.dumps(list(names))}
     write_whole(path, chain([_header(tensors, {"format": _FORMAT, **about})], map(_bytes, tensors.values())))
 
 
 def _header(tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> bytes:
-    """The beginning of a safetensors file: its length in eight bytes, then JSON that says where every tensor lies."""
+    """The header of a safetensors file: its length in eight bytes, then JSON with the place of every tensor."""
     places: dict[str, Any] = {"__metadata__": dict(about)}
     end = 0
     for name, tensor in tensors.items():
@@ -50,8 +50,8 @@ def _header(tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> bytes:
     text += b" " * (-len(text) % 8)
     if len(text) > MOST_HEADER:
         raise InputError(
-            f"Expected names of at most {MOST_HEADER // 10**6} MB together, the most that a safetensors file has room "
-            f"for; got {len(text) / 10**6:.0f} MB. Leave the names out."
+            f"Expected names of at most {MOST_HEADER // 10**6} MB in total, the limit of a safetensors header; "
+            f"got {len(text) / 10**6:.0f} MB. Leave the names out."
         )
     return len(text).to_bytes(8, "little") + text
 

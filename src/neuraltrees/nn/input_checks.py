@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torch import Tensor
@@ -9,6 +10,7 @@ from torch import Tensor
 from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.plan import Plan
+from neuraltrees.nn.schedule.edge_checks import has_values
 
 if TYPE_CHECKING:
     from neuraltrees.nn.network import Network
@@ -36,6 +38,23 @@ def check_features(network: Network, x: Tensor | SparseMap, plan: Plan) -> None:
             raise InputError(f"Expected {network.in_channels} features per node; got {x.shape[-1]}.")
         if isinstance(x, Tensor) and not x.is_floating_point():
             raise InputError(f"Expected features x as floats; got {x.dtype}. Use x.float(), or Categories.")
+
+
+def check_types(network: Network, node_type: Tensor | None) -> None:
+    """Raises `InputError` for a node type that the encoder or the head does not have.
+
+    Shapes: node_type :math:`(n)`
+    """
+    if node_type is None or not has_values(node_type) or not node_type.numel():
+        return
+    low, high = (int(each) for each in node_type.aminmax())
+    answers = network.head.out_channels if network.head.level == "node" else None
+    for part, given in (("features", network.in_channels), ("answers", answers)):
+        if isinstance(given, Mapping) and len(given) > 1 and not 0 <= low <= high < len(given):
+            raise InputError(
+                f"Expected node_type between 0 and {len(given) - 1}, since the network has {part} for "
+                f"{', '.join(given)}; got {low if low < 0 else high}."
+            )
 
 
 def checked_edges(network: Network, edge_attr: Tensor, plan: Plan) -> Tensor:

@@ -13,13 +13,13 @@ from neuraltrees.nn.ensemble.sparse import Coefficients
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers that messages and states have among those of a whole graph or tree, where a part of it is computed:
-    random numbers such as dropout are drawn by them.
+    """Where a process computes a part of a graph or tree: the numbers of its messages and states in the whole, which
+    determine random numbers such as dropout.
 
     Args:
-        message: of every message.
-        state: of every state after the round.
-        count: how many messages the whole has.
+        message: the number of every message.
+        state: the number of every state after the round.
+        count: number of messages of the whole.
 
     Shapes: message :math:`(E)`, state :math:`(M)`
     """
@@ -30,7 +30,7 @@ class Numbers:
 
     @property
     def both(self) -> Tensor:
-        """Of the messages, then of the states, which come after all messages. Shapes: :math:`(E + M)`"""
+        """The numbers of messages, then those of states, counted after all messages. Shapes: :math:`(E + M)`"""
         return torch.cat([self.message, self.count + self.state])
 
 
@@ -38,7 +38,7 @@ class Numbers:
 class Messages:
     """The messages from the states before a round to those after it.
 
-    A state may stand for several equal ones, so a message counts as often as equal neighbours send it.
+    A state may stand for several equal ones; a message then counts once per equal neighbour that sends it.
 
     Args:
         source, target: the state before the round that sends and the state after it that receives each message.
@@ -47,11 +47,11 @@ class Messages:
         own: for every state after the round, the same node's state before it.
         degree: number of neighbours of every receiving state.
         source_degree: number of neighbours of every sending state.
-        zero: whether the last of the states before the round is zero, and left out where these are passed on.
-        edge: the row of edge features that each message carries, of `num_edge_rows`; the last row is zero and left
-            out where features are passed on. None where messages carry none.
-        num_edge_rows: rows of edge features, the zero row included.
-        numbers: see `Numbers`; None for the messages of a whole.
+        zero: whether the last state before the round is zero and omitted from the tensor of states.
+        edge: the row of edge features that each message carries; the last row is zero and omitted from the tensor of
+            features. None where messages carry none.
+        num_edge_rows: number of rows of edge features, including the zero row.
+        numbers: see `Numbers`; None for a whole graph or tree.
 
     Shapes: source, target, count, relation and edge :math:`(E)`, own and degree :math:`(M)`, source_degree :math:`(N)`
     """
@@ -72,7 +72,7 @@ class Messages:
     def of_edges(
         cls, edge_index: Tensor, num_nodes: int, relation: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> Messages:
-        """A message along every edge of a graph, each node a state of its own, each edge a row of edge features.
+        """A message along every edge of a graph, with one state per node and one row of edge features per edge.
 
         >>> Messages.of_edges(torch.tensor([[0, 1], [1, 2]]), 3).degree.tolist()
         [0.0, 1.0, 1.0]
@@ -86,18 +86,18 @@ class Messages:
         return cls(source, target, count, relation, own, degree, degree, edge=edge, num_edge_rows=source.shape[0] + 1)
 
     def from_leaves(self, kappa: Tensor, num_nodes: int) -> Messages:
-        """The same messages in the first round, where a leaf has the state of its graph node and all bags have zero.
+        """The same messages in the first round, where a leaf has the state of its graph node and bags have state zero.
 
         Shapes: kappa :math:`(N)`
         """
         state = torch.where(kappa < 0, num_nodes, kappa)
-        # A leaf has one neighbour; how many a state of zero has does not matter.
+        # A leaf has one neighbour; the degree of a zero state does not matter.
         degree = self.degree.new_ones(num_nodes + 1)
         return replace(self, source=state[self.source], own=state, source_degree=degree, zero=True)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many states there are after and before the round."""
+        """The numbers of states after and before the round."""
         return self.own.shape[0], self.source_degree.shape[0]
 
     @property
@@ -105,7 +105,7 @@ class Messages:
         return self.source.shape[0]
 
     def neighbours(self, weight: Tensor | None = None, relation: int | None = None) -> Coefficients:
-        """The sum of the neighbours' states times a weight each, of all edges or of one type.
+        """The weighted sum of the neighbours' states, over all edges or those of one type.
 
         Shapes: weight :math:`(E)`
         """
@@ -121,14 +121,14 @@ class Messages:
         return self._coefficients(row, self.own, value)
 
     def edges(self, weight: Tensor | None = None) -> Coefficients:
-        """The sum of the edge features that a state's messages carry, times a weight each.
+        """The weighted sum of the edge features that the messages to a state carry.
 
         Shapes: weight :math:`(E)`
         """
         return self._edge_coefficients(self.target, self._value(weight, None), self.shape[0])
 
     def received(self, relation: int | None = None) -> Coefficients:
-        """The sum of the messages that every state receives, of all edges or of one type."""
+        """The sum of the messages that every state receives, over all edges or those of one type."""
         row = torch.arange(self.num_messages, device=self.source.device)
         return Coefficients(self.target, row, self._value(None, relation), (self.shape[0], self.num_messages))
 
@@ -144,7 +144,7 @@ class Messages:
 
     def _value(self, weight: Tensor | None, relation: int | None) -> Tensor:
         value = self.count if weight is None else self.count * weight
-        if relation is not None:  # a factor and not a selection, so that no shape depends on what the tensors hold
+        if relation is not None:  # a factor, not a selection, so that shapes do not depend on the values of tensors
             value = value * (self.relation == relation)
         return value
 

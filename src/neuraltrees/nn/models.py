@@ -1,4 +1,4 @@
-"""The neural tree, the same network on the graph itself, and one of features alone."""
+"""The neural tree and its baselines: the same network on the graph itself, and an MLP of the features alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.head import Places
+from neuraltrees.nn.input_checks import check_types
 from neuraltrees.nn.network import Network
 from neuraltrees.nn.plan import Plan
 from neuraltrees.nn.schedule import FeatureLayers, GraphRounds, TreeRounds
@@ -17,8 +18,8 @@ from neuraltrees.nn.schedule import FeatureLayers, GraphRounds, TreeRounds
 class NeuralTree(Network):
     """Message passing on the H-tree of a graph.
 
-    States start at the features on leaves and at zero on bags; after T rounds the mean over the leaves of a graph node
-    is its state.
+    Leaves start with the features of their graph nodes and bags with zero. After T rounds, the state of a graph node is
+    the mean over its leaves.
 
     >>> import torch
     >>> from torch_geometric.data import Data
@@ -28,7 +29,7 @@ class NeuralTree(Network):
     >>> model(torch.randn(3, 6), tree.edge_index, tree.kappa).shape
     torch.Size([3, 4])
 
-    A plan of the tree, made once, is exact and much quicker:
+    With a plan of the tree, made once, the same answers are much faster:
 
     >>> data = nt.ToHTree()(Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]), num_nodes=3))
     >>> model(torch.randn(3, 6), model.plan(data)).shape
@@ -49,21 +50,21 @@ class NeuralTree(Network):
         batch: Tensor | None = None,
         num_graphs: int | None = None,
     ) -> Tensor:
-        """The answers: per node, or per graph with such a head.
+        """The answers: per node, or per graph if the head answers per graph.
 
-        A plan holds all of the structure, node types and graphs; then `x`, the plan and `edge_attr` are all there is to
-        give. Sparse features may be given as `SparseMap.of_features(x)`, made once: torch's own sparse tensors are
-        sorted anew for the gradient of every step.
+        A plan holds the structure, the node types and the graphs, so that only `x`, the plan and `edge_attr` are
+        passed. Sparse features may be passed as `SparseMap.of_features(x)`, made once: torch sorts its own sparse
+        tensors again for the gradient of every step.
 
         Args:
-            x: features of the graph nodes, dense or sparse; they are never copied per leaf.
+            x: features of the graph nodes, dense or sparse; they are never copied to the leaves.
             edge_index: both directions of the H-tree's edges, or a plan.
             kappa: graph node of every leaf, -1 for bags.
-            node_type: type of every graph node, if there is an encoder or a readout for each.
+            node_type: type of every graph node, if types have encoders or readouts of their own.
             edge_type: type of every tree edge, with `relations`.
-            edge_attr: with a plan the features of the graph's edges, else of the tree's.
+            edge_attr: with a plan, the features of the graph's edges; else those of the tree's edges.
             batch: the graph of every graph node, if there are several and the head answers per graph.
-            num_graphs: how many graphs there are; by default found from `batch`, which waits for a GPU.
+            num_graphs: number of graphs; by default computed from `batch`, which waits for a GPU.
 
         Shapes: x :math:`(n, F)` or :math:`(n, R, F)`, edge_index :math:`(2, E)`, kappa :math:`(N)`, node_type and batch
         :math:`(n)`, edge_type :math:`(E)`, edge_attr :math:`(m, D)` → :math:`(n, C)` or :math:`(n, R, C)`, and
@@ -72,11 +73,11 @@ class NeuralTree(Network):
         if isinstance(edge_index, Plan):
             return self.answers(x, edge_index, edge_attr)
         rounds = self._traced_rounds(x, edge_index, kappa, edge_type)
-        return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
+        return self.answers(x, _traced(self, rounds, node_type, batch, num_graphs), edge_attr)
 
 
 class GNN(Network):
-    """The baseline: the same network with messages on the graph itself, along its edges as they are given.
+    """The baseline: the same network with messages on the graph itself, along its edges in the given directions.
 
     >>> import torch
     >>> model = GNN(in_channels=6, hidden_channels=8, out_channels=4, num_layers=2, conv="gcn")
@@ -97,7 +98,7 @@ class GNN(Network):
         batch: Tensor | None = None,
         num_graphs: int | None = None,
     ) -> Tensor:
-        """The answers: per node, or per graph with such a head; see `NeuralTree.forward`.
+        """The answers, per node or per graph; see `NeuralTree.forward`.
 
         Shapes: x :math:`(n, F)` or :math:`(n, R, F)`, edge_index :math:`(2, m)`, node_type and batch :math:`(n)`,
         edge_attr :math:`(m, D)` → :math:`(n, C)` or :math:`(n, R, C)`; :math:`(G, C)` or :math:`(G, R, C)` per graph
@@ -105,14 +106,14 @@ class GNN(Network):
         if isinstance(edge_index, Plan):
             return self.answers(x, edge_index, edge_attr)
         rounds = self._traced_rounds(x, edge_index)
-        return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
+        return self.answers(x, _traced(self, rounds, node_type, batch, num_graphs), edge_attr)
 
 
 class MLP(Network):
-    """The baseline of features alone: as many linear layers as a network has rounds, and no messages.
+    """The baseline without messages: one linear layer per round, applied to every node by itself.
 
-    It has the options of the other networks but for those of messages: `conv`, `heads`, `relations` and `merge` play no
-    part, and it reads no edge features.
+    It has the options of the other networks; `conv`, `heads`, `relations` and `merge`, which concern messages, have no
+    effect, and it reads no edge features.
 
     >>> import torch
     >>> model = MLP(in_channels=6, hidden_channels=8, out_channels=4, num_layers=2)
@@ -133,7 +134,7 @@ class MLP(Network):
         batch: Tensor | None = None,
         num_graphs: int | None = None,
     ) -> Tensor:
-        """The answers: per node, or per graph with such a head; see `NeuralTree.forward`. Edges do not matter.
+        """The answers, per node or per graph; see `NeuralTree.forward`. Edges have no effect.
 
         Shapes: x :math:`(n, F)` or :math:`(n, R, F)`, node_type and batch :math:`(n)` → :math:`(n, C)` or
         :math:`(n, R, C)`; :math:`(G, C)` or :math:`(G, R, C)` per graph
@@ -142,11 +143,14 @@ class MLP(Network):
             return self.answers(x, edge_index, edge_attr)
         edges = torch.zeros(2, 0, dtype=torch.int64) if edge_index is None else edge_index
         rounds = self._traced_rounds(x, edges)
-        return self.answers(x, _traced(rounds, node_type, batch, num_graphs), edge_attr)
+        return self.answers(x, _traced(self, rounds, node_type, batch, num_graphs), edge_attr)
 
 
-def _traced(rounds: Any, node_type: Tensor | None, batch: Tensor | None, num_graphs: int | None) -> Plan:
-    """A plan from tensors alone."""
+def _traced(
+    network: Network, rounds: Any, node_type: Tensor | None, batch: Tensor | None, num_graphs: int | None
+) -> Plan:
+    """The plan of plain tensors."""
+    check_types(network, node_type)
     if num_graphs is None:
         num_graphs = 1 if batch is None else int(batch.max()) + 1 if batch.numel() else 0
     return Plan(rounds, Places(node_type, batch, num_graphs), node_type)

@@ -20,7 +20,7 @@ from neuraltrees.nn.ensemble.dropout import Dropout, DropoutMasks
 from neuraltrees.nn.ensemble.norm import RunBatchNorm
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.head import Head, NoHead, Places
-from neuraltrees.nn.input_checks import check_features, checked_edges
+from neuraltrees.nn.input_checks import check_features, check_types, checked_edges
 from neuraltrees.nn.parallel import Group
 from neuraltrees.nn.parts import HeadName, check_sizes, find_head, given_sizes, made, reads_edges
 from neuraltrees.nn.plan import Plan
@@ -32,28 +32,28 @@ class Network(nn.Module):
     """An encoder, a schedule of rounds and a head.
 
     Args:
-        in_channels: number of features per node; `Categories` for integers; a mapping of node types to either, where
-            types have other features.
-        hidden_channels: size of the states between rounds; of one head for GAT.
-        out_channels: number of classes or answers, or the number for each node type.
+        in_channels: number of features per node, or `Categories` for integers; where node types have different
+            features, a mapping of node types to either.
+        hidden_channels: size of the states between rounds; for GAT, the size per attention head.
+        out_channels: number of classes or answers, or a mapping of node types to it.
         num_layers: number of rounds T; by default 4 for `NeuralTree` and 3 for `GNN`, as tuned in the paper.
         conv: "gcn", "sage", "gat" or "gin", a PyG convolution class, or a subclass of `Convolution`.
         dropout: share of the states dropped in training.
         readout: whether there is a head after the last round; if false, the last round maps to the classes itself.
         heads: attention heads of GAT, concatenated in all rounds but the last, which averages them.
-        relations: separate weights for messages of every edge type: root-root, child → parent, parent → child.
-        residual: adds its own state before a round to each state after it, wherever both have the same size. Networks
-            of many rounds train much better so.
-        layer_norm: layer normalisation of all states after every round.
-        runs: train this many independent networks at once; states then have the shape (N, R, F).
+        relations: whether each edge type has its own weights: root-root, child → parent, parent → child.
+        residual: whether each state after a round is added to the state of the same node before it, where both have the
+            same size. Networks of many rounds train much better with it.
+        layer_norm: whether all states are layer-normalised after every round.
+        runs: number R of independent networks that are trained at once; states then have the shape (N, R, F).
         edge_channels: number of features per edge, or `Categories`; None where edges have none.
         head: "node" (a linear layer per node type), "graph" (pooled states and a small MLP), "crf" (exact marginals of
             labels that depend on their neighbours), "labels" (as "node", with known labels as inputs), "none", or a
-            function of `(in_channels, out_channels, runs)` that makes a `Head`; by default "node", and "none" without a
-            readout.
+            function of `(in_channels, out_channels, runs)` that returns a `Head`; by default "node", or "none" without
+            a readout.
         schedule: a subclass of `Schedule`; by default rounds on the H-tree for `NeuralTree`, on the graph for `GNN`.
-        merge: compute states of an H-tree that are equal for any weights once per round, in a plan; dropout is then
-            shared by them.
+        merge: whether a plan computes states of an H-tree that are equal for any weights only once per round; they then
+            share their dropout.
     """
 
     default_layers: ClassVar[int]
@@ -90,7 +90,10 @@ class Network(nn.Module):
         if runs is not None:
             check_sizes({"runs": runs})
         if relations and not self.has_relations:
-            raise InputError(f"Expected relations for trees alone; got them for {type(self).__name__}. Leave them out.")
+            raise InputError(
+                f"Expected relations only for networks on H-trees; got relations=True for {type(self).__name__}. Leave "
+                f"it out."
+            )
         if isinstance(edge_channels, Mapping):
             raise InputError("Expected edge_channels as a number or Categories; got a mapping.")
         if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
@@ -99,7 +102,8 @@ class Network(nn.Module):
         headless = make_head is NoHead
         if headless and isinstance(out_channels, Mapping):
             raise InputError(
-                "Expected a number of classes without a readout; got one for each node type. Set readout=True."
+                "Expected one number of classes for a network without a readout; got one per node type. Set "
+                "readout=True."
             )
         self.runs, self.reads_edges, self.in_channels = runs, edge_channels is not None, in_channels
         self.encoder = make_encoder(in_channels, hidden_channels, runs)
@@ -122,8 +126,8 @@ class Network(nn.Module):
         self.schedule = made(schedule or type(self).default_schedule, "schedule", Schedule, body)
         if headless and self.schedule.width != out_channels:
             raise InputError(
-                f"Expected the last round to map to {out_channels} answers without a readout; it gives states of "
-                f"size {self.schedule.width}. Set readout=True, or let the convolution average its heads."
+                f"Expected the last round to return {out_channels} answers, since there is no readout; it returns states "
+                f"of size {self.schedule.width}. Set readout=True, or let the convolution average its heads."
             )
         self.drop = None if headless else Dropout(dropout)
         if reads_edges(make_head) and body.edge_channels is not None:
@@ -136,7 +140,7 @@ class Network(nn.Module):
             )
 
     def answers(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None = None) -> Tensor:
-        """What `forward` returns, once there is a plan."""
+        """What `forward` returns, given a plan."""
         if self.head.reads_bags:
             with_bags: Tensor = self.head(*self._nodes_and_bags(x, plan, edge_attr))
             return with_bags
@@ -147,14 +151,14 @@ class Network(nn.Module):
     def _nodes_and_bags(
         self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None
     ) -> tuple[Tensor, Any, Tensor]:
-        """What a head that pools bags reads: states of nodes, where they belong, and states of bags."""
+        """The inputs of a head that pools bags: states of nodes, their places, and states of bags."""
         x, edge_attr = self._encoded(x, plan, edge_attr)
         h, b = self.schedule.nodes_and_bags(x, plan.rounds, edge_attr)
         places = replace(plan.places, bag_graph=plan.rounds.bag_graph)
         return self._dropped(h), places, self._dropped(b)
 
     def loss(self, x: Tensor | SparseMap, lesson: Plan, edge_attr: Tensor | None = None) -> Tensor:
-        """The loss of every node in one of the `lessons` of a head that reads labels. Shapes: → :math:`(n, R)`"""
+        """The loss of every node in a lesson, for a head that reads labels; see `lessons`. Shapes: → :math:`(n, R)`"""
         h, edge_attr = self.states(x, lesson, edge_attr)
         given = (edge_attr,) if self.head.reads_edges else ()
         return self.head.loss(h, lesson.places, *given)
@@ -162,7 +166,7 @@ class Network(nn.Module):
     def states(
         self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """What the head reads: states of nodes, and features of edges."""
+        """The inputs of the head: states of nodes, and features of edges."""
         x, edge_attr = self._encoded(x, plan, edge_attr)
         h: Tensor = self.schedule(x, plan.rounds, edge_attr)
         return self._dropped(h, None if plan.part is None else plan.part.owned), edge_attr
@@ -170,7 +174,7 @@ class Network(nn.Module):
     def _encoded(
         self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None
     ) -> tuple[Tensor | SparseMap, Tensor | None]:
-        """The first states of nodes and of edges."""
+        """The features of nodes and of edges, checked and encoded."""
         check_features(self, x, plan)
         if edge_attr is not None:
             edge_attr = checked_edges(self, edge_attr, plan)
@@ -187,7 +191,7 @@ class Network(nn.Module):
         return dropped
 
     def _traced_rounds(self, x: Any, edge_index: Any, kappa: Any = None, edge_type: Any = None) -> Any:
-        """What the schedule makes of plain tensors."""
+        """The plan that the schedule makes of plain tensors."""
         if not isinstance(x, Tensor | SparseMap) or not isinstance(edge_index, Tensor):
             raise InputError(
                 f"Expected x and edge_index as tensors, or a plan; got {type(x).__name__} and "
@@ -197,36 +201,36 @@ class Network(nn.Module):
 
     @cached_property
     def kind(self) -> str:
-        """What a plan must have been made for, in words."""
-        body, edges = self.schedule.body, "with" if self.reads_edges else "without"
-        return f"{type(self.schedule).__name__} of {body.num_layers} rounds {edges} edge features"
+        """What a plan must have been made for, in words; see `Plan.made_for`."""
+        return f"{self.schedule.plan_kind} {'with' if self.reads_edges else 'without'} edge features"
 
     def plan(self, data: Data, known: Tensor | None = None) -> Plan:
-        """All of a graph, or of a batch of graphs, that depends on neither features nor weights.
+        """Prepares all that the network computes from a graph, or a batch of graphs, without features and weights.
 
-        Made once for a graph that is seen in many steps; then `model(data.x, plan)` is exact and much quicker.
+        It is made once for a graph that is used in many steps: `model(data.x, plan)` gives the same answers, much
+        faster.
 
         Args:
-            data: a graph or a batch of graphs, with H-trees (`ToHTree`) where the schedule needs them.
-            known: labels of nodes that are known, -1 elsewhere, for a head that reads them: `CRFHead`.
+            data: a graph or a batch of graphs, with H-trees (`ToHTree`) if the schedule needs them.
+            known: known labels of nodes, -1 elsewhere, for a head that reads labels, such as `CRFHead`.
 
-        Shapes: known :math:`(n)`, or :math:`(n, R)` for every run its own
+        Shapes: known :math:`(n)`, or :math:`(n, R)` with one column per run
         """
         self._check_data(data)
         if known is not None and not self.head.reads_labels:
             raise InputError(
-                f"Expected no known labels for {type(self.head).__name__}, whose answers they do not change; got some. "
+                f"Expected no known labels for {type(self.head).__name__}, which does not read labels; got some. "
                 f'Use head="crf", or leave them out.'
             )
         return self._planned(data, self.head.plan(data, known) if self.head.reads_labels else self.head.plan(data))
 
     def part_plan(self, data: Data, group: Group, known: Tensor | None = None) -> Plan:
-        """The plan of what one of several processes computes of a graph: `model(data.x[plan.part.nodes], plan)` answers
-        for the nodes `plan.part.owned`.
+        """The plan of the part of a graph that one of several processes computes: `model(data.x[plan.part.nodes], plan)`
+        returns the answers of the nodes `plan.part.owned`.
 
         Every process makes the plan of its own part from the same data; H-trees are cut where few states are shared.
-        All processes then call the network together, forward and backward. The sum of their gradients is the gradient
-        of the sum of their losses.
+        All processes then run the forward and the backward pass together. The sum of their gradients is the gradient of
+        the sum of their losses.
 
         Args:
             data: a graph or a batch of graphs, with H-trees (`ToHTree`).
@@ -247,13 +251,13 @@ class Network(nn.Module):
         ).to(next(self.parameters()).device)
 
     def lessons(self, data: Data, known: Tensor, seeds: Sequence[int], part: Plan | None = None) -> list[Plan]:
-        """Plans of what a head that reads labels is trained on, for `loss`; steps take turns.
+        """The plans that a head that reads labels is trained with, one after another; see `loss`.
 
         Args:
             data: a graph or a batch of graphs.
             known: the training labels of every run, -1 elsewhere.
-            seeds: of the runs.
-            part: the `part_plan` of a process that computes a part.
+            seeds: the seed of every run.
+            part: the `part_plan` of this process, if it computes a part.
 
         Shapes: known :math:`(n, R)`
         """
@@ -266,7 +270,7 @@ class Network(nn.Module):
         return [replace(first, places=moved(lesson, here)) for lesson in lessons]
 
     def bare_plan(self, data: Data) -> Plan:
-        """The plan of all but the head, for `states`."""
+        """The plan without that of the head, for `states`."""
         self._check_data(data)
         return self._planned(data, None)
 
@@ -274,9 +278,10 @@ class Network(nn.Module):
         check_data(data)
         if not isinstance(data.edge_index, Tensor):
             raise InputError(f"Expected data with an edge_index; got {type(data.edge_index).__name__}.")
+        check_types(self, data.get("node_type"))
 
     def cut_plan(self, cut: Cut) -> Plan:
-        """The plan of some of the graphs whose `columns` the schedule made; it has a column `node_type` if there are
+        """The plan of some of the graphs whose `columns` the schedule made, with a column `node_type` if nodes have
         types.
         """
         node_type = cut.columns.get("node_type")
@@ -296,7 +301,7 @@ class Network(nn.Module):
 
     @property
     def reads_labels(self) -> bool:
-        """Whether known labels change its answers."""
+        """Whether the head reads known labels."""
         return self.head.reads_labels
 
     @property
@@ -310,22 +315,22 @@ class Network(nn.Module):
         return self.schedule.capturable and bool(getattr(self.head, "capturable", True))
 
     def reset_parameters(self) -> None:
-        """Draws all parameters anew."""
+        """Resets all parameters to new random values."""
         for module in (self.encoder, self.edge_encoder, self.schedule, self.head):
             if module is not None:
                 module.reset_parameters()
 
     def set_group(self, group: Group | None) -> None:
-        """Lets the statistics of batch norms be over the rows of all processes of a group; None for this one's."""
+        """Computes the statistics of batch norms over the rows of all processes of a group; None for this one alone."""
         for module in self.modules():
             if isinstance(module, RunBatchNorm):
                 module.group = group
 
     def set_dropout(self, seeds: Tensor | None, stream: int = 0) -> DropoutMasks | None:
-        """Lets every run draw its dropout from a seed of its own; None for torch's generator.
+        """Lets every run draw its dropout from its own seed; None for torch's generator.
 
         Args:
-            seeds: of the runs.
+            seeds: the seed of every run.
             stream: see `DropoutMasks`.
 
         Shapes: seeds :math:`(R)`

@@ -1,4 +1,4 @@
-"""How a network makes its parts of what it was given, or says what is wrong with it."""
+"""Finds and constructs the parts of a network that are passed by name or as classes, with checks."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def find_head(head: Any, readout: bool) -> Callable[..., Head]:
 
 
 def reads_edges(make: Any) -> bool:
-    """Whether a head takes the features of edges."""
+    """Whether a head, given as a class or a `partial` of one, reads the features of edges."""
     while isinstance(make, partial):
         make = make.func
     return bool(getattr(make, "reads_edges", False))
 
 
 def made(make: Any, what: str, kind: type[T], *args: Any) -> T:
-    """A part of one's own, made; `InputError` for what is none."""
+    """Constructs a part from a class or a function; `InputError` if that fails or gives something else."""
     if isinstance(make, nn.Module) or not callable(make):
         came = f"an instance of {type(make).__name__}" if isinstance(make, nn.Module) else repr(make)
         raise InputError(f"Expected {what} as a {kind.__name__} class; got {came}.")
@@ -55,14 +55,16 @@ def made(make: Any, what: str, kind: type[T], *args: Any) -> T:
         made = make(*args)
     except TypeError as error:
         name = getattr(make, "__name__", make)
-        raise InputError(f"Expected {what} as a {kind.__name__} class; {name} could not be made: {error}") from error
+        raise InputError(
+            f"Expected {what} as a {kind.__name__} class; {name} could not be constructed: {error}"
+        ) from error
     if not isinstance(made, kind):
-        raise InputError(f"Expected {what} as a {kind.__name__} class; got one that makes {type(made).__name__}.")
+        raise InputError(f"Expected {what} as a {kind.__name__} class; got one that returns {type(made).__name__}.")
     return made
 
 
 def given_sizes(name: str, given: Any) -> dict[str, Any]:
-    """The numbers of features that were given, by name."""
+    """The numbers of features in an argument, by name."""
     if given is None or isinstance(given, Categories):
         return {}
     if isinstance(given, Mapping):

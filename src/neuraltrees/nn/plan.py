@@ -1,4 +1,4 @@
-"""A plan: all that a network needs to know of a graph or tree and that depends on neither features nor weights."""
+"""A plan: all that a network prepares of a graph or tree before it sees features or weights."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Plan:
     """Made once by `network.plan(data)` and used in every step: `network(x, plan)`.
 
     Args:
-        rounds: what the schedule made of the structure.
-        places: what the head made of it, such as the type and the graph of every node.
-        node_type: the type of every node, for encoders of types; None where there are none.
-        num_nodes: number of graph nodes; None where it is not known before the features are seen.
-        num_edges: number of graph edges, likewise.
+        rounds: the plan of the schedule.
+        places: the plan of the head, such as the type and the graph of every node.
+        node_type: the type of every node, for encoders per type; None if there are none.
+        num_nodes: number of graph nodes; None if it is not known before the features are seen.
+        num_edges: number of graph edges; None likewise.
         made_for: the kind of network that it was made for, in words; None for any.
-        part: which rows of a graph it reads and answers, where it is a part of one; None for a whole.
+        part: for the plan of a part of a graph, which rows it reads and answers; None for a whole graph.
     """
 
     rounds: Any

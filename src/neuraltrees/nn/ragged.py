@@ -1,4 +1,4 @@
-"""Columns of many graphs, one after another, from which those of any few graphs are taken without a loop."""
+"""Columns of many graphs, one graph after another, from which those of some graphs are selected without a loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Column:
     Args:
         values: the rows of all graphs, graph by graph.
         space: what the rows are: "nodes", "edges", ….
-        into: the space whose rows the values count, from 0 in every graph; None for values that are no such numbers.
+        into: the space whose rows the values are numbers of, from 0 in every graph; None for other values.
 
     Shapes: values :math:`(rows, ...)`
     """
@@ -34,16 +34,16 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """The columns of some graphs, the rows of each space numbered from 0 through all of them.
+    """The columns of some graphs, with the rows of each space numbered consecutively from 0.
 
     Args:
         columns: values by name.
-        graph: for every space the graph of every row, counted within the cut; for padding the number of graphs.
-        rows: for every space the number of rows, padding included.
-        ptr: for every space where the rows of each graph begin, and where the last ends.
-        num_graphs: how many graphs there are.
+        graph: for every space, the graph of every row, numbered within the cut; for padding, the number of graphs.
+        rows: for every space, the number of rows, including padding.
+        ptr: for every space, where the rows of each graph begin, and where the last graph ends.
+        num_graphs: number of graphs.
         limits: see `Ragged`.
-        into: the space that each column counts rows of, where it does.
+        into: for every column of row numbers, the space of these rows.
         padded: whether the last rows of every space may be padding.
 
     Shapes: columns :math:`(rows, ...)`, graph :math:`(rows)`, ptr :math:`(B + 1)`
@@ -62,7 +62,7 @@ class Cut:
         return self.columns[name]
 
     def incidence(self, name: str) -> Incidence:
-        """To which row of another space every row belongs, by the column of that name."""
+        """The row of another space that every row belongs to, by the column of that name."""
         into = self.into[name]
         segments = None
         if f"{name}.first" in self.columns:
@@ -81,22 +81,21 @@ class Cut:
         return [each[name] for each in (self.columns, self.graph, self.ptr) for name in sorted(each)]
 
     def weight(self, space: str, dtype: torch.dtype) -> Tensor | None:
-        """One for every row that is no padding, zero for padding; None where there is none of it."""
+        """1 for every row, 0 for padding; None if nothing is padded."""
         return (self.graph[space] < self.num_graphs).to(dtype) if self.padded else None
 
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """Columns of G graphs and where each graph begins in every space.
+    """Columns of G graphs, and where each graph begins in every space.
 
-    `cut` takes the rows of some graphs by a few operations, whatever their number, and with `room` into tensors whose
-    shapes do not depend on which graphs they are: so a training step on other graphs every time can be replayed on a
-    GPU.
+    `cut` selects the rows of some graphs by a few operations, however many graphs there are. With `room`, the shapes of
+    its tensors do not depend on the graphs, so that a captured training step can be replayed for different graphs.
 
     Args:
-        ptr: for every space where the rows of each graph begin, and at last the number of rows.
-        columns: by name.
-        limits: numbers that no graph exceeds, by name, such as the depth of its tree.
+        ptr: for every space, where the rows of each graph begin, and last the number of rows.
+        columns: the columns by name.
+        limits: upper bounds over all graphs, by name, such as the depth of a tree.
 
     Shapes: ptr :math:`(G + 1)`
 
@@ -128,11 +127,11 @@ class Ragged:
         ptr: Mapping[str, Tensor] | None = None,
         limits: Mapping[str, int] | None = None,
     ) -> Ragged:
-        """The same with more columns, spaces and limits."""
+        """A copy with more columns, spaces and limits."""
         return Ragged({**self.ptr, **(ptr or {})}, {**self.columns, **columns}, {**self.limits, **(limits or {})})
 
     def with_segments(self) -> Ragged:
-        """The same with three more columns for every one that counts rows of another space: see `Segments`."""
+        """A copy with the `Segments` of every column of row numbers of another space, as three more columns."""
         more: dict[str, Column] = {}
         for name, column in self.columns.items():
             if column.into is None or column.into == column.space:
@@ -148,7 +147,7 @@ class Ragged:
         return self.with_columns(more)
 
     def sizes(self) -> dict[str, Tensor]:
-        """How many rows every graph has in every space. Shapes: → :math:`(G)`"""
+        """The number of rows of every graph in every space. Shapes: → :math:`(G)`"""
         return {space: ptr.diff() for space, ptr in self.ptr.items()}
 
     def whole(self) -> Cut:
@@ -160,10 +159,10 @@ class Ragged:
         """The columns of some graphs.
 
         Args:
-            graphs: their numbers.
-            room: for every space the number of rows to make, more than the graphs have. The rest is padding: rows
-                that copy the first of all and count the last row of every space, so that they meet padding alone.
-                By default there is none.
+            graphs: the numbers of the graphs.
+            room: for every space, the number of rows of the result, more than the graphs have. The other rows are
+                padding: they copy the first row of all and refer to the last row of every space, which is padding too.
+                By default nothing is padded.
 
         Shapes: graphs :math:`(B)`
         """
@@ -173,7 +172,7 @@ class Ragged:
         start = end - size
         count = len(graphs)
         rows = self._rows(tuple(end[:, -1].tolist() if count else [0] * len(end)) if room is None else self._room(room))
-        # One search for the rows of all spaces: those of each space stand in a range of numbers of their own.
+        # One search for the rows of all spaces: each space has its own range of numbers.
         found = torch.searchsorted((end + rows.base.unsqueeze(1)).flatten(), rows.number, right=True)
         graph = found - rows.space * count
         there = graph < count
@@ -216,13 +215,13 @@ class Ragged:
 
     @cached_property
     def _plain(self) -> dict[str, list[str]]:
-        """The columns of every space that count nothing."""
+        """The names of the columns of every space that are not row numbers."""
         plain = {name: each for name, each in self.columns.items() if each.into is None}
         return {space: [name for name, each in plain.items() if each.space == space] for space in self.ptr}
 
     @cached_property
     def _numbers(self) -> dict[str, tuple[list[str], Tensor, Tensor]]:
-        """For every space the columns that count rows: their names, the spaces of these, and all of them as one."""
+        """For every space, its columns of row numbers: their names, the spaces they refer to, and all values stacked."""
         order = {space: number for number, space in enumerate(self.ptr)}
         found = {}
         for space in self.ptr:
@@ -233,7 +232,7 @@ class Ragged:
         return found
 
     def _rows(self, sizes: tuple[int, ...]) -> _Rows:
-        """The rows of all spaces, if there are so many; kept for the sizes that were asked for last."""
+        """The rows of spaces of these sizes; the last result is cached."""
         if self._kept.get("sizes") != sizes:
             self._kept.update(sizes=sizes, rows=_Rows.of(sizes, self._ptr.device))
         found: _Rows = self._kept["rows"]
@@ -254,10 +253,10 @@ class _Rows:
     """The rows of all spaces, one space after another.
 
     Args:
-        sizes: how many there are in every space.
-        space, row: the space of each, and its number there.
+        sizes: the number of rows of every space.
+        space, row: the space of each row, and its number there.
         base: where the range of numbers of every space begins.
-        number: of every row, in the range of its space.
+        number: the number of every row in the range of its space.
         last: the last row of every space.
     """
 
@@ -278,7 +277,7 @@ class _Rows:
 
 
 def grouped(values: Mapping[str, Tensor], graph: Tensor, num_graphs: int) -> tuple[dict[str, Tensor], Tensor]:
-    """Rows in the order of their graphs, and where each graph begins.
+    """The rows sorted by graph, and where each graph begins.
 
     Shapes: graph :math:`(rows)` → ptr :math:`(G + 1)`
     """

@@ -8,7 +8,7 @@ from torch import nn
 
 
 def reset_children(module: nn.Module) -> None:
-    """Draws the parameters of all direct parts anew, those in lists included."""
+    """Resets the parameters of all direct children, including those in a `ModuleList`."""
     for child in module.children():
         for part in child if isinstance(child, nn.ModuleList) else [child]:
             reset: Any = getattr(part, "reset_parameters", None)

@@ -18,10 +18,10 @@ def available() -> bool:
         return False
     try:
         _probe()
-    except Exception as error:  # of a compiler, a driver or a version: all is slower without, and as right
+    except Exception as error:  # of a compiler, a driver or a version; everything also works without Triton, slower
         warnings.warn(
-            f"Expected Triton to compile a kernel; got {type(error).__name__}: {error}. Sweeps, norms and sums go on "
-            "by torch's own operations, which are slower. Install the Triton that belongs to your torch, and a C "
+            f"Expected Triton to compile a kernel; got {type(error).__name__}: {error}. Sweeps, norms and sums use "
+            "torch's own operations instead, which are slower. Install the Triton that belongs to your torch, and a C "
             "compiler.",
             NeuralTreesWarning,
             stacklevel=2,

@@ -1,6 +1,6 @@
-"""The language of kernels: Triton, where it is installed. It comes with CUDA builds of torch.
+"""Triton, if it is installed: the language of the GPU kernels. It comes with CUDA builds of torch.
 
-Without it, modules of kernels are read by tools alone; `triton_kernels.available` says so before one is called.
+Without it, modules of kernels can still be imported, but `triton_kernels.available` is false and no kernel is called.
 """
 
 from __future__ import annotations
@@ -21,6 +21,6 @@ except ImportError:
 
 @jit
 def add_one(values, BLOCK: tl.constexpr):
-    """The smallest kernel, to see whether any works."""
+    """A minimal kernel, to find out whether kernels work."""
     place = values + tl.arange(0, BLOCK)
     tl.store(place, tl.load(place) + 1.0)

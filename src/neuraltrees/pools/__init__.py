@@ -1,6 +1,6 @@
 """Many tasks at a time: in processes of this machine, or on Ray."""
 
 from neuraltrees.pools.execution import Execution, ExecutorName
-from neuraltrees.pools.pool import RESUMABLE, Job, Pool
+from neuraltrees.pools.pool import Job, Pool
 
-__all__ = ["RESUMABLE", "Execution", "ExecutorName", "Job", "Pool"]
+__all__ = ["Execution", "ExecutorName", "Job", "Pool"]

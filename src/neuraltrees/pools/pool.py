@@ -17,8 +17,6 @@ Answer = TypeVar("Answer")
 GivenItem = TypeVar("GivenItem", contravariant=True)
 GivenAnswer = TypeVar("GivenAnswer", covariant=True)
 
-RESUMABLE = "Finished trials are saved; rerun the same command to continue."
-
 
 @dataclass(frozen=True)
 class Failure:
@@ -29,17 +27,20 @@ class Failure:
 
 
 class Job(Protocol[GivenItem, GivenAnswer]):
-    """What all tasks have in common; workers get a copy of it.
+    """What all tasks have in common; every worker gets a copy of it.
 
     Args:
         word: what a task is called in errors, such as trial.
+        saved: whether every answer is saved as soon as it is there, so that work that failed can be continued.
     """
 
     @property
     def word(self) -> str: ...
+    @property
+    def saved(self) -> bool: ...
 
     def answer(self, item: GivenItem) -> GivenAnswer:
-        """Does one task; what it raises ends all."""
+        """Does one task; an exception ends all tasks."""
         ...
 
 
@@ -68,12 +69,19 @@ def attempt(job: Job[Item, Answer], item: Item) -> Answer | Failure:
         return Failure(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}.", False)
 
 
-def checked(answer: Answer | Failure, item: object, word: str) -> Answer:
-    """The answer; raises if there is none."""
+def checked(answer: Answer | Failure, item: object, job: Job[Any, Any]) -> Answer:
+    """The answer; raises an error if the task failed."""
     if not isinstance(answer, Failure):
         return answer
     kind = InputError if answer.of_input else NeuralTreesError
-    raise kind(f"The {word} {item} failed: {answer.reason} {RESUMABLE}")
+    raise kind(f"The {job.word} {item} failed: {answer.reason} {how_to_resume(job)}")
+
+
+def how_to_resume(job: Job[Any, Any]) -> str:
+    """The end of an error: what is left of the work, and how to continue it."""
+    if job.saved:
+        return f"Finished {job.word}s are saved; rerun the same command to continue."
+    return f"Finished {job.word}s are not kept; rerun the same command to start again."
 
 
 def as_bytes(job: Job[Any, Any]) -> bytes:

@@ -18,7 +18,18 @@ import torch
 
 from neuraltrees.errors import InputError, NeuralTreesError
 from neuraltrees.extras import require
-from neuraltrees.pools.pool import RESUMABLE, Answer, Failure, Item, Job, Pool, as_bytes, attempt, checked, from_bytes
+from neuraltrees.pools.pool import (
+    Answer,
+    Failure,
+    Item,
+    Job,
+    Pool,
+    as_bytes,
+    attempt,
+    checked,
+    from_bytes,
+    how_to_resume,
+)
 
 RETRIES = 3  # of a task whose worker was killed
 PATIENCE = 300.0  # seconds for the first worker on this machine to start
@@ -92,7 +103,7 @@ class RayWorkers(Pool[Item, Answer]):
             ready, _ = self.ray.wait(list(self.pending), num_returns=1)
             for each in ready:
                 item = self.pending.pop(each)
-                yield item, checked(self._answer(each, item), item, self.job.word)
+                yield item, checked(self._answer(each, item), item, self.job)
 
     def _answer(self, task: Any, item: Item) -> Answer | Failure:
         errors = self.ray.exceptions
@@ -106,7 +117,9 @@ class RayWorkers(Pool[Item, Answer]):
         except errors.RayError as error:
             first = str(error).strip().splitlines()[0][:300]
             how, hint = f"failed ({first})", ""
-        raise NeuralTreesError(f"A worker of Ray {how} at the {self.job.word} {item}.{hint} {RESUMABLE}") from None
+        raise NeuralTreesError(
+            f"A worker of Ray {how} at the {self.job.word} {item}.{hint} {how_to_resume(self.job)}"
+        ) from None
 
     def _start(self, size: int) -> None:
         if self.ray.is_initialized():

@@ -16,7 +16,18 @@ from multiprocessing.context import SpawnProcess
 import torch
 
 from neuraltrees.errors import InputError, NeuralTreesError
-from neuraltrees.pools.pool import RESUMABLE, Answer, Failure, Item, Job, Pool, as_bytes, attempt, checked, from_bytes
+from neuraltrees.pools.pool import (
+    Answer,
+    Failure,
+    Item,
+    Job,
+    Pool,
+    as_bytes,
+    attempt,
+    checked,
+    from_bytes,
+    how_to_resume,
+)
 
 
 class Workers(Pool[Item, Answer]):
@@ -56,7 +67,7 @@ class Workers(Pool[Item, Answer]):
         for item in items:
             with _one_thread() if self.one_thread else nullcontext():
                 answer = attempt(self.job, item)
-            yield item, checked(answer, item, self.job.word)
+            yield item, checked(answer, item, self.job)
 
     def _side_by_side(self, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
         waiting, busy = deque(items), dict[Connection, Item]()
@@ -72,7 +83,7 @@ class Workers(Pool[Item, Answer]):
                     given: Answer | Failure = ready.recv()
                 except (EOFError, OSError):
                     raise self._lost(ready, item) from None
-                answer = checked(given, item, self.job.word)
+                answer = checked(given, item, self.job)
                 if waiting:
                     busy[ready] = self._hand_out(ready, waiting.popleft())
                 yield item, answer
@@ -119,7 +130,7 @@ class Workers(Pool[Item, Answer]):
                 hint = " A script that uses several workers calls tune under `if __name__ == '__main__':`."
         word = self.job.word
         when = f"before its first {word}" if item is None else f"at the {word} {item}"
-        return NeuralTreesError(f"A worker {how} {when}.{hint} {RESUMABLE}")
+        return NeuralTreesError(f"A worker {how} {when}.{hint} {how_to_resume(self.job)}")
 
 
 def _work(pipe: Connection) -> None:

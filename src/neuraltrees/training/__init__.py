@@ -1,4 +1,4 @@
-"""Training: R runs at once, checkpoints, and a trained network with all that a prediction needs."""
+"""Training: R runs at once, checkpoints and bundles."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from neuraltrees.training.spec import TrainingSpec as TrainingSpec
     from neuraltrees.training.trainer import Trainer as Trainer
 
-# The configuration is read before torch is, so that a command explains itself at once.
+# The configuration is read without importing torch, so that the help of a command appears at once.
 _LAZY = {
     "Bundle": "neuraltrees.training.bundle",
     "Epoch": "neuraltrees.training.runs",

@@ -1,4 +1,4 @@
-"""Checks of what a training is given."""
+"""Checks of the arguments of a training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_on_epoch(on_epoch: Any) -> None:
 
 
 def check_arguments(task: Any, network: Any, training: Any, runs: Any, executor: Any = None) -> None:
-    """Raises `InputError` unless all of these are what they should be."""
+    """Raises `InputError` unless all arguments have the right types."""
     kinds = {"task": (task, Task), "network": (network, NetworkSpec), "training": (training, TrainingSpec)}
     if executor is not None:
         kinds["executor"] = (executor, Executor)

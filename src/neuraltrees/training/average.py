@@ -1,4 +1,4 @@
-"""Averaged weights: steadier than the last ones, at no cost but memory."""
+"""Averaged weights: they vary less than the last ones, and cost only memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torch import Tensor, nn
 class WeightAverage:
     r"""The exponential moving average of a network's weights, :math:`a ← β_t a + (1 - β_t) w` after step t = 0, 1, ….
 
-    :math:`β_t = \min(β, (1 + t) / (10 + t))`, so that the first weights are soon forgotten.
+    :math:`β_t = \min(β, (1 + t) / (10 + t))`, so that the influence of the first weights decreases fast.
 
     Args:
-        network: whose weights; buffers such as the statistics of batch norm are not averaged.
-        decay: β.
+        network: the network; buffers such as the statistics of batch norm are not averaged.
+        decay: the decay β.
     """
 
     def __init__(self, network: nn.Module, decay: float) -> None:
@@ -26,14 +26,14 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self, step: Tensor) -> None:
-        """Takes the weights after a step into account; nothing waits for a GPU."""
+        """Adds the weights after a step to the average, without synchronising with a GPU."""
         share = 1 - ((1 + step) / (10 + step)).clamp(max=self.decay)
         for name, value in self.weights.items():
             self.values[name].lerp_(value, share.to(value.dtype))
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """The network has the averaged weights meanwhile."""
+        """A context in which the network has the averaged weights."""
         own = {name: value.detach().clone() for name, value in self.weights.items()}
         self._set(self.values)
         try:

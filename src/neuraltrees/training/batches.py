@@ -1,4 +1,4 @@
-"""Batches of whole graphs: every graph or tree is planned once and computed once per epoch."""
+"""Batches of whole graphs: every graph or tree is planned once and computed once in every epoch."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class GraphBatch:
     """Some graphs, ready for a network.
 
     Args:
-        items: their nodes, or they themselves, by their place among all items of the task.
+        items: the numbers of their items among all items of the task.
         x: features of their nodes.
         edges: features of their edges, if the network reads them.
-        y: their labels, as the objective compares them with answers.
+        y: the labels of their items, in the form that the objective compares with answers.
         plan: the network's plan of them.
-        lessons: what is learned from them, if the network says so itself; else empty.
+        lessons: the network's lessons, if its head reads labels; else empty.
 
     Shapes: items and y :math:`(items, ...)`, x :math:`(n, F)`, edges :math:`(m, D)`
     """
@@ -44,22 +44,22 @@ class GraphBatch:
 
 
 def divide(task: Task, count: int, number: int = 0) -> list[list[int]]:
-    """The graphs of every batch: equal in number of graphs and alike in number of nodes.
+    """The graphs of every batch: batches have equal numbers of graphs and similar numbers of nodes.
 
-    A training uses one division or a few of them, in an order of batches that changes; so their trees are planned once.
-    Batches hold all graphs, whichever train: so they are the same for any runs. What is not labelled for training takes
-    part in the statistics of batch norm alone.
+    A training uses one or a few divisions and only changes the order of batches, so that trees are planned once.
+    Batches hold all graphs, not only those with training items, so that they are the same for all runs. Items without a
+    training label only take part in the statistics of batch norm.
 
     Args:
         task: the graphs.
         count: number of batches, at most one per graph.
-        number: seeds the division; 0 is the one by size alone.
+        number: seed of the division; 0 divides by size without randomness.
     """
     draw = torch.Generator().manual_seed(number)
     sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
     batches: list[list[int]] = [[] for _ in range(min(count, len(sizes)))]
     by_size = sizes.argsort(stable=True, descending=True).tolist()
-    if task.objective.level == "node":  # a graph without nodes has nothing to say
+    if task.objective.level == "node":  # a graph without nodes has no items
         by_size = [graph for graph in by_size if sizes[graph] > 0] or by_size[:1]
     batches = batches[: len(by_size)]
     for turn, start in enumerate(range(0, len(by_size), len(batches))):
@@ -73,7 +73,7 @@ def divide(task: Task, count: int, number: int = 0) -> list[list[int]]:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """The labels that every run may read: those it trains on, -1 elsewhere.
+    """The labels that every run may read: its training labels, -1 elsewhere.
 
     Shapes: labels :math:`(items, R)`
     """
@@ -96,13 +96,13 @@ def make_batch(
 
     Args:
         graphs: with H-trees, if the network needs them.
-        network: what they are planned for; the batch is made on its device.
-        items: places of their items among all items of the task.
+        network: the network to plan for; the batch is made on its device.
+        items: the numbers of their items among all items of the task.
         y: labels of these items.
         types: the names of the node types.
-        known: for a network that reads labels, those of all items.
-        learn: whether lessons are wanted, where the network has its own.
-        group: processes that compute a part of the graphs each; None for all of them in this one.
+        known: for a network that reads labels, the labels of all items.
+        learn: whether to make lessons, for a network that reads labels.
+        group: the processes that each compute a part of every graph; None if this process computes whole graphs.
     """
     joined = joined_graphs(graphs, types)
     like = next(network.parameters())
@@ -131,7 +131,7 @@ def _part_of_batch(
     labels: Tensor | None,
     seeds: Sequence[int] | None,
 ) -> GraphBatch:
-    """The part of a batch that a process computes; with lessons, where seeds are given."""
+    """The part of a batch that a process computes; with lessons if seeds are given."""
     like = next(network.parameters())
     plan = network.part_plan(joined, group, labels)
     assert plan.part is not None
@@ -174,7 +174,7 @@ def make_batches(
 
 
 def joined_graphs(graphs: Sequence[Data], types: Sequence[str]) -> Data:
-    """One batch of the graphs, with all that they have in common but `x`: sparse features do not batch."""
+    """One batch of the graphs, with all attributes that they have in common except `x`: PyG cannot batch sparse ones."""
     common = set.intersection(*(set(graph.keys()) for graph in graphs)) - {"x", "num_nodes", "batch", "ptr"}
     bare = []
     for graph in graphs:
@@ -189,12 +189,12 @@ def joined_graphs(graphs: Sequence[Data], types: Sequence[str]) -> Data:
 
 
 def feature_columns(graphs: Sequence[Data], like: Tensor, rows: Tensor | None = None) -> Tensor | SparseMap:
-    """The features of several graphs, one after another; those of a single graph stay sparse if they are.
+    """The features of several graphs, concatenated; sparse features of a single graph stay sparse.
 
     Args:
-        graphs: with features.
-        like: says which type and device.
-        rows: the nodes whose features are wanted; None for all.
+        graphs: graphs with features.
+        like: a tensor of the wanted dtype and device.
+        rows: the nodes whose features are returned; None for all.
     """
     columns = [graph.x for graph in graphs]
     sparse = columns[0].layout != torch.strided
@@ -207,7 +207,7 @@ def feature_columns(graphs: Sequence[Data], like: Tensor, rows: Tensor | None = 
 
 
 def edge_columns(graphs: Sequence[Data], like: Tensor) -> Tensor:
-    """The features of the edges of several graphs, one after another."""
+    """The features of the edges of several graphs, concatenated."""
     columns = [edge_attr_of(graph) for graph in graphs]
     edges = torch.cat([each for each in columns if each is not None])
     return edges.to(like) if edges.is_floating_point() else edges.to(like.device)

@@ -27,26 +27,26 @@ from neuraltrees.training.runs import Fitted
 from neuraltrees.training.spec import NetworkSpec
 
 TRUSTED = ("torch_geometric.nn.", "neuraltrees.nn.")  # modules whose networks a file may name
-STATISTICS = ("mean", "std", "edge_mean", "edge_std", "encoding_mean", "encoding_std")  # of the scaling
+STATISTICS = ("mean", "std", "edge_mean", "edge_std", "encoding_mean", "encoding_std")  # tensors of the scaling
 FORMAT, FIRST_FORMAT = "neuraltrees-bundle-2", "neuraltrees-bundle-1"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bundle:
-    """One trained network, or several that predict together: weights, what they belong to, and how inputs and outputs
-    read.
+    """One trained network, or an ensemble of several: weights, the specification of the network, and the form of its
+    inputs and outputs.
 
     Args:
-        network: what to build.
+        network: the specification of the network.
         objective: what its answers mean.
-        features: what the features of nodes are.
-        weights: its parameters and statistics, the first dimension over networks.
+        features: the form of the features of nodes.
+        weights: parameters and buffers; the first dimension is over the networks of the ensemble.
         types: the names of the node types.
-        edge_features: what the features of edges are; None where it reads none.
-        scaling: how features are scaled first.
+        edge_features: the form of the features of edges; None if it reads none.
+        scaling: how features are scaled before the network reads them.
         max_treewidth, seed, sampler, method, terminal: how H-trees are built.
-        facts: where it comes from, such as its metrics.
-        inputs: how scenes become its graphs, for a network that was trained on scenes.
+        facts: facts about the training, such as metrics.
+        inputs: how scenes are converted to graphs, for a network that was trained on scenes.
     """
 
     network: NetworkSpec
@@ -66,10 +66,10 @@ class Bundle:
 
     @classmethod
     def of(cls, fitted: Fitted, run: int | Sequence[int] | None = None) -> Bundle:
-        """The network of one run, by default that of the best validation metric; or those of several runs.
+        """The network of one run, by default the one with the best validation metric; or an ensemble of several runs.
 
-        The prediction of several is the mean of theirs: the mean probabilities, if labels are classes. A run that
-        diverged has no network.
+        The prediction of an ensemble is the mean prediction of its networks: mean probabilities, if labels are classes.
+        A run that diverged at once has no network.
         """
         if not isinstance(fitted, Fitted):
             raise InputError(f"Expected what fit returned; got {type(fitted).__name__}.")
@@ -118,7 +118,7 @@ class Bundle:
 
     @property
     def given_features(self) -> Features:
-        """What the features of nodes are before they are scaled."""
+        """The form of the features of nodes before scaling."""
         given = self.scaling.given_features
         if given is not None:
             return given
@@ -131,16 +131,16 @@ class Bundle:
 
     @property
     def given_edge_features(self) -> int | Categories | None:
-        """The same of edges; None where there need not be any."""
+        """The form of the features of edges before scaling; None if none are needed."""
         return None if self.scaling.geometry else self.edge_features
 
     @property
     def members(self) -> int:
-        """How many networks predict together."""
+        """The number of networks."""
         return len(next(iter(self.weights.values())))
 
     def build(self) -> Network:
-        """The network with its weights, ready to predict; torch's own generator stays as it was."""
+        """The network with its weights, in evaluation mode; the state of torch's generator is not changed."""
         with torch.random.fork_rng(devices=[]):
             network = self.network.build_for(
                 self.features, self.edge_features, self.objective, self.members, self.inputs
@@ -149,7 +149,7 @@ class Bundle:
         return network.eval()
 
     def save(self, path: PathLike) -> None:
-        """Writes a `.safetensors` file, whole or not at all."""
+        """Writes a `.safetensors` file atomically."""
         about = {
             "format": FORMAT,
             "network": self.network.as_dict(),
@@ -181,15 +181,15 @@ class Bundle:
 
     @classmethod
     def load(cls, path: PathLike, allow: Sequence[str] = ()) -> Bundle:
-        """Reads what `save` wrote.
+        """Reads a file written by `save`.
 
         Args:
             path: the file.
-            allow: places of code that the file may name, such as `mypackage.convs:MyConv`. A file from somebody else
-                could name any code; that of this library and PyG's convolutions need no permission.
+            allow: places of code that the file may import, such as `mypackage.convs:MyConv`, since a file from another
+                person could name any code. Networks of this library and PyG's convolutions are always allowed.
         """
         if isinstance(allow, str):
-            raise InputError(f"Expected allow as a list of places; got the text {allow!r}. Put it in brackets.")
+            raise InputError(f"Expected allow as a list of places; got the text {allow!r}. Pass [{allow!r}].")
         tensors, about = load_tensors(as_path(path), (FORMAT, FIRST_FORMAT), "bundle")
         weights = {name.removeprefix("weights."): value for name, value in tensors.items() if "." in name}
         try:
@@ -215,11 +215,13 @@ class Bundle:
                 about["max_treewidth"],
                 about["seed"],
                 about["facts"],
-                about.get("sampler", "paper"),  # an older file had no other
+                about.get("sampler", "paper"),  # older versions had no other sampler
                 about.get("method", "min_fill"),
                 about.get("terminal", "clique"),
                 SceneFormat.from_dict(about["scenes"]) if about.get("scenes") else None,
             )
+            if not weights:
+                raise KeyError("weights")
             bundle.build()
         except (KeyError, TypeError, AttributeError, RuntimeError) as error:
             raise InputError(f"Expected {path} to be a bundle of neuraltrees; got a broken one: {error}.") from None
@@ -227,7 +229,7 @@ class Bundle:
 
 
 def _check_places(network: NetworkSpec, allow: Sequence[str], path: PathLike) -> None:
-    """Raises `InputError` if a file names code that nobody allowed."""
+    """Raises `InputError` if a file names code that is not allowed."""
     for place in network.places:
         if place in allow:
             continue
@@ -235,13 +237,13 @@ def _check_places(network: NetworkSpec, allow: Sequence[str], path: PathLike) ->
         is_module = isinstance(known, type) and issubclass(known, nn.Module)
         if not (is_module and f"{known.__module__}.".startswith(TRUSTED)):
             raise InputError(
-                f"Expected {path} to name no code but that of this library; it names {place}. If you trust it, allow "
-                f"it: Bundle.load(path, allow=[{place!r}]), or --allow {place} on the command line."
+                f"Expected {path} to name only code of this library; it names {place}. If you trust it, allow it: "
+                f"Bundle.load(path, allow=[{place!r}]), or --allow {place} on the command line."
             )
 
 
 def _from_first(about: dict[str, Any], weights: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """A bundle of the first format, which knew classes of nodes alone, in today's form."""
+    """Converts a bundle of the first format, which supported only classes of nodes, to the current one."""
     content = {"labels": about["labels"], "level": "node", "metric": "accuracy"}
     newer = {
         "objective": {"name": "classification", "content": content},

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a training in one file, written whole or not at all."""
+"""Checkpoints: the state of a training in one file, written atomically."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FORMAT = "neuraltrees-checkpoint-2"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The file that a training is kept in, and what tells this training from others.
+    """The file of the state of a training, and the settings that identify the training.
 
     Args:
         path: a `.safetensors` file.
-        identity: names and values that must be the same for a training to go on.
-        may_change: those of them that may differ after all.
+        identity: settings by name, which must be the same when a training is resumed.
+        may_change: names of settings that may differ nevertheless.
     """
 
     path: Path
@@ -35,11 +35,11 @@ class Checkpoint:
     may_change: Sequence[str] = ()
 
     def save(self, state: dict[str, Tensor]) -> None:
-        """Replaces the last state by this one."""
+        """Replaces the saved state by this one."""
         save_tensors(self.path, state, {"format": FORMAT, "identity": self.identity})
 
     def load(self) -> dict[str, Tensor]:
-        """The last state; `InputError` if the file is broken, or another training's."""
+        """The saved state; `InputError` if the file is broken or belongs to another training."""
         state, about = load_tensors(self.path, (FORMAT,), "checkpoint")
         theirs = about.get("identity")
         found = theirs if isinstance(theirs, dict) else {}
@@ -50,7 +50,7 @@ class Checkpoint:
             name = sorted(differ)[0]
             raise InputError(
                 f"Expected {self.path} to hold this training, with {name} = {ours.get(name)!r}; "
-                f"got {found.get(name)!r}. Train into another folder, or remove this file to start again."
+                f"got {found.get(name)!r}. Train in another folder, or remove this file to start again."
             )
         return state
 
@@ -63,7 +63,7 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, object
 
 
 def load_tensors(path: Path, forms: Sequence[str], what: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and the JSON of a file; anything but a whole file of one of these formats raises `InputError`."""
+    """The tensors and the JSON of a file; `InputError` unless it is a complete file of one of these formats."""
     content = read_whole(path)
     try:
         tensors = safetensors.torch.load(content)
@@ -80,7 +80,7 @@ def load_tensors(path: Path, forms: Sequence[str], what: str) -> tuple[dict[str,
     if found not in forms:
         raise InputError(f"Expected {path} to be a {what} of neuraltrees; got a file of another kind.")
     if about.get("checksum") != _checksum(tensors):
-        raise InputError(f"Expected {path} to be a whole {what}; its content does not match its checksum.")
+        raise InputError(f"Expected {path} to be a complete {what}; its content does not match its checksum.")
     return tensors, about
 
 

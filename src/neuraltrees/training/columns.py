@@ -1,8 +1,9 @@
-"""Columns of many graphs in a folder, one file each, read through memory maps."""
+"""Columns of many graphs in a folder, one file per column, read through memory maps."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -30,13 +31,13 @@ def write_columns(folder: PathLike, ragged: Ragged, subject: str) -> None:
 
 @contextmanager
 def columns_writer(folder: PathLike, subject: str) -> Iterator[Callable[[Ragged], None]]:
-    """A function that appends the columns of some graphs to a folder, which is whole when the context ends well.
+    """A context with a function that appends the columns of some graphs to the files of a folder.
 
-    The index that says what the columns are is written last: without it they are not there.
+    The index, which describes the columns, is written at the end of the context: a folder without it has no columns.
 
     Args:
-        folder: made where it is missing; what an interrupted writing left there is replaced.
-        subject: what they are of, such as the fingerprint of a task.
+        folder: created if it is missing; files of an interrupted call are replaced.
+        subject: what the columns belong to, such as the fingerprint of a task.
     """
     folder = as_path(folder)
     make_folder(folder)
@@ -44,12 +45,13 @@ def columns_writer(folder: PathLike, subject: str) -> Iterator[Callable[[Ragged]
         (folder / INDEX).unlink(missing_ok=True)
         writer = _Writer(folder, files)
         yield writer.add
-        files.close()  # all of it is on disk before the index says so
+        writer.sync()  # the columns are on disk before the index says so
+        files.close()
         write_whole(folder / INDEX, json.dumps(writer.index(subject), indent=1).encode())
 
 
 class _Writer:
-    """Columns piece by piece, a file each."""
+    """Appends columns to their files."""
 
     def __init__(self, folder: Path, files: ExitStack) -> None:
         self.folder, self.stack = folder, files
@@ -79,6 +81,12 @@ class _Writer:
         array.tofile(self.files[name])
         self.about[name]["shape"][0] += len(array)
 
+    def sync(self) -> None:
+        """Waits until all columns are on disk."""
+        for file in self.files.values():
+            file.flush()
+            os.fsync(file.fileno())
+
     def index(self, subject: str) -> dict[str, Any]:
         return {
             "format": FORMAT,
@@ -90,9 +98,9 @@ class _Writer:
 
 
 def open_columns(folder: PathLike, subject: str) -> Ragged | None:
-    """The columns of a folder, mapped into memory; None where there are none.
+    """The columns of a folder, as memory maps; None if it has none.
 
-    Columns of something else, and files that were cut short, raise `InputError`.
+    Raises `InputError` for columns of another subject and for truncated files.
     """
     folder = as_path(folder)
     index = folder / INDEX

@@ -1,4 +1,4 @@
-"""The configuration of a training: a flat value object, from a YAML file, flags, or both."""
+"""The configuration of a training: a flat value object, from a YAML file, command-line options, or both."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 
 @dataclass(frozen=True)
 class TrainConfig(TrainingSpec, NetworkSpec, DataSpec):
-    """Everything that decides the outcome of a training, in one flat list of names."""
+    """All options that determine the result of a training, in one flat namespace."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  a file with an unknown name is refused
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  # read by pydantic; unknown names are refused
 
     @property
     def network(self) -> NetworkSpec:
@@ -41,11 +41,11 @@ def preset(dataset: str, model: str, conv: str) -> dict[str, Any]:
 
 
 def load_config(path: PathLike | None = None, overrides: Mapping[str, object] | None = None) -> TrainConfig:
-    """A configuration from a YAML file and single values, which win; what neither names is the preset's.
+    """A configuration from a YAML file and single values, which take precedence; other values come from the preset.
 
     Args:
-        path: a mapping of names to values.
-        overrides: values by name; those that are None do not count.
+        path: a YAML file that maps names to values.
+        overrides: values by name; None means not given.
 
     >>> load_config(overrides={"dataset": "cora", "conv": "gcn"}).hidden
     16
@@ -60,13 +60,13 @@ def load_config(path: PathLike | None = None, overrides: Mapping[str, object] | 
     plain = _checked(given)
     defaults = dict(entry_of(plain).preset(plain.model, plain.conv))
     if "conv" in given and "schedule" not in given and defaults.get("schedule") == "bags":
-        # A convolution that somebody asks for is used, in the rounds of the model.
+        # A requested convolution needs rounds of the model, which use it; the schedule bags does not.
         defaults = {name: value for name, value in defaults.items() if name not in ("schedule", "parts", "shuffle")}
     return _checked(defaults | given)
 
 
 def _checked(given: Mapping[str, object]) -> TrainConfig:
-    """The values as they are meant ("64" in a file is a number), or an `InputError` that names the first wrong one."""
+    """The values, converted to their types ("64" to a number); `InputError` names the first wrong one."""
     from pydantic import TypeAdapter, ValidationError
 
     try:
@@ -85,7 +85,7 @@ def _checked(given: Mapping[str, object]) -> TrainConfig:
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """Plain values alone, as `yaml.safe_load` reads them; a name that is given twice is an error."""
+    """As `yaml.SafeLoader`, but a name that is given twice is an error."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         seen: dict[Any, int] = {}

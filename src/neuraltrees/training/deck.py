@@ -1,4 +1,4 @@
-"""All graphs of a task as columns on a device, from which batches of any of them are made without a loop."""
+"""All graphs of a task as columns on a device, from which batches of any graphs are made without a loop."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from neuraltrees.training.columns import open_columns, write_columns
 
 
 class Deck:
-    """The graphs of a task, ready for a network whose plans can be cut out of columns.
+    """The graphs of a task as columns, for a network whose plans can be cut from columns.
 
     Args:
         task: the graphs; trees are built for all of them at once, if the network needs them.
-        network: what they are planned for.
-        folder: where the columns are kept; those of an earlier training are read from there. None for in memory alone.
+        network: the network to plan for.
+        folder: where the columns are stored; existing ones are read from there. None to keep them in memory only.
         on_device: whether the columns are on the network's device; else batches are made in main memory.
     """
 
@@ -37,26 +37,26 @@ class Deck:
         self.network, self.device = network, like.device
         self.by_node, self.num_items = task.objective.level == "node", task.num_items
         y = task.targets.to(self.device)
-        self.y = torch.cat([y, y[:1]])  # of what stands in place of an item; it weighs nothing
+        self.y = torch.cat([y, y[:1]])  # the last row is for padding, which has weight zero
         sizes = torch.tensor([graph.num_nodes for graph in task.graphs])
         self.graph_of_item = torch.arange(len(sizes)).repeat_interleave(sizes) if self.by_node else None
         self.blank = len(sizes)
         ragged = make_columns(task, network, like.dtype) if folder is None else _kept(folder, task, network, like.dtype)
-        # A last graph without rows fills up batches.
+        # The last graph, without rows, fills incomplete batches.
         ends = {space: torch.cat([each, each[-1:]]) for space, each in ragged.ptr.items()}
         self.ragged = replace(ragged, ptr=ends)
         if on_device:
             self.ragged = self.ragged.to(self.device)
 
     def graphs_with(self, items: Tensor) -> Tensor:
-        """The graphs of some items. Shapes: items :math:`(items)`, a mask"""
+        """The graphs that hold some items. Shapes: items :math:`(items)`, a mask"""
         if self.graph_of_item is None:
             return items.nonzero().flatten()
         graphs: Tensor = torch.unique(self.graph_of_item[items])
         return graphs
 
     def weight_of_graphs(self, weight: Tensor) -> Tensor:
-        """The weight of the items of every graph, and zero for none; on the device.
+        """The total weight of the items of every graph, and zero for the empty graph; on the device.
 
         Shapes: weight :math:`(items + 1, R)`, zero in its last row → :math:`(graphs + 1, R)`
         """
@@ -74,7 +74,7 @@ class Deck:
         return self.batch_of(cut.to(self.device), graphs.to(self.device))
 
     def batch_of(self, cut: Cut, graphs: Tensor) -> GraphBatch:
-        """The batch of columns that were cut out for some graphs. Shapes: graphs :math:`(B)`"""
+        """The batch made of a cut of the columns for some graphs. Shapes: graphs :math:`(B)`"""
         items = graphs
         if self.by_node:
             items = torch.where(cut.graph["nodes"] < len(graphs), cut["item"], self.num_items)
@@ -82,10 +82,10 @@ class Deck:
 
 
 def check_cuttable(network: Network) -> None:
-    """Raises `InputError` unless the network's plans can be cut out of columns."""
+    """Raises `InputError` unless the network's plans can be cut from columns."""
     if not network.schedule.cuttable or network.reads_labels:
         raise InputError(
-            "Expected a network whose batches can be drawn anew, to shuffle; got "
+            "Expected a network whose graphs can be shuffled in every epoch; got "
             f"{type(network.schedule).__name__} with {type(network.head).__name__}. Use schedule='bags', or "
             "shuffle=False with several divisions."
         )
@@ -99,7 +99,7 @@ def planned_batches(
     learn: bool = False,
     group: Group | None = None,
 ) -> list[GraphBatch]:
-    """`make_batches`, by columns where the network's plans can be cut out of them."""
+    """`make_batches`, through columns if the network's plans can be cut from them."""
     if not network.schedule.cuttable or network.reads_labels or group is not None:
         return make_batches(task, network, divided, known, learn, group)
     deck = Deck(task, network)
@@ -114,12 +114,12 @@ def make_columns(task: Task, network: Network, dtype: torch.dtype) -> Ragged:
 
 
 def column_subject(task: Task, network: Network, dtype: torch.dtype) -> str:
-    """What columns are of: the same for all networks that can read them."""
+    """What columns belong to: the same text for all networks that can read them."""
     return f"{task.fingerprint()} {network.schedule.column_kind}, edges {network.reads_edges}, {dtype}"
 
 
 def _kept(folder: PathLike, task: Task, network: Network, dtype: torch.dtype) -> Ragged:
-    """The columns that a folder holds, made and written if there are none."""
+    """The columns of a folder; they are made and written if there are none."""
     subject = column_subject(task, network, dtype)
     found = open_columns(folder, subject)
     if found is None:
@@ -133,7 +133,7 @@ def _features(graphs: Sequence[Data], types: Sequence[str], network: Network, dt
     like = torch.zeros((), dtype=dtype)
     x = feature_columns(graphs, like)
     if not isinstance(x, Tensor):
-        raise InputError("Expected dense features, to draw batches of graphs; got sparse ones. Use x.to_dense().")
+        raise InputError("Expected dense features, to make batches of graphs; got sparse ones. Use x.to_dense().")
     columns = {"x": Column(x, "nodes"), "item": Column(torch.arange(len(x)), "nodes")}
     if network.reads_edges:
         columns["edge_attr"] = Column(edge_columns(graphs, like), "edges")

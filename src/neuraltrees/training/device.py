@@ -1,4 +1,4 @@
-"""Devices: whether one is there, and how it multiplies."""
+"""Devices: whether one is available, and the precision of its matrix products."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from neuraltrees.errors import InputError
 
 
 def check_device(name: torch.device | str) -> torch.device:
-    """The device of that name, if this machine has it."""
+    """The device of that name; `InputError` if this machine does not have it."""
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
@@ -19,7 +19,7 @@ def check_device(name: torch.device | str) -> torch.device:
     if device is None or device.type not in ("cpu", "cuda"):
         raise InputError(f"Expected a device such as cpu or cuda; got {name!r}.")
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"Expected a device that is there; got {name}, and CUDA is not available. Use cpu.")
+        raise InputError(f"Expected an available device; got {name}, but CUDA is not available. Use cpu.")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise InputError(f"Expected one of {torch.cuda.device_count()} CUDA devices; got {name}.")
     return device
@@ -27,7 +27,7 @@ def check_device(name: torch.device | str) -> torch.device:
 
 @contextmanager
 def tf32_products(wanted: bool) -> Iterator[None]:
-    """Temporarily enables TF32 for matrix products, if it is wanted."""
+    """Temporarily enables TF32 for matrix products, if `wanted`."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if wanted else before)
     try:

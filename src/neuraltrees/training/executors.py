@@ -12,24 +12,24 @@ from neuraltrees.nn.parallel import Group
 
 
 class Executor:
-    """Carries out the work of a trainer as it is, in this process.
+    """Carries out the work of a trainer directly, in this process.
 
-    An executor of one's own is a subclass. To spread a training over processes, it gives each of them a share of the
-    graphs of every batch, or of every graph a part, and sums gradients and observations over all.
+    Your own executor is a subclass. To distribute a training over processes, it assigns each of them some graphs of
+    every batch, or a part of every graph, and sums gradients and observations over all.
 
-    - `group`: the processes; alone by default.
-    - `cuts`: whether every process computes a part of all graphs of a batch, instead of some of these graphs.
+    - `group`: the processes; this process alone by default.
+    - `cuts`: whether every process computes a part of every graph of a batch, instead of some of the graphs.
     """
 
     group: Group = Group()
     cuts: ClassVar[bool] = False
 
     def __call__(self, name: Hashable, work: Callable[[], None]) -> None:
-        """Does some work. Work of the same name reads and writes the same tensors every time."""
+        """Executes some work. Work of the same name reads and writes the same tensors every time."""
         work()
 
     def share(self, graphs: Sequence[int]) -> Sequence[int]:
-        """Those of the graphs of a batch that this process computes; at least one."""
+        """The graphs of a batch that this process computes; at least one."""
         return graphs
 
     def total(self, tensor: Tensor) -> Tensor:
@@ -37,7 +37,7 @@ class Executor:
         return self.group.total_(tensor)
 
     def agreed(self, wanted: bool) -> bool:
-        """Whether any process wants something; all get the same answer."""
+        """Whether `wanted` is true in any process; all processes get the same answer."""
         return wanted
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
@@ -48,9 +48,10 @@ class Executor:
 
 
 class Replay(Executor):
-    """Captures work on a GPU as a CUDA graph and replays it: once to warm up, once to capture, then replayed.
+    """Captures work on a GPU as a CUDA graph and replays it: the first call warms up, the second captures, later calls
+    replay.
 
-    The work must read and write the same tensors every time, and decide nothing in Python that may change.
+    The work must read and write the same tensors every time, and its control flow in Python must not change.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -83,7 +84,7 @@ class Distributed(Executor):
 
     Args:
         group: the processes.
-        device: where they talk: a GPU with NCCL.
+        device: the device of the tensors that they exchange: a GPU with NCCL.
     """
 
     def __init__(self, group: Group, device: torch.device | str = "cpu") -> None:
@@ -94,7 +95,7 @@ class Distributed(Executor):
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         gradients = [each.grad for each in parameters if each.grad is not None]
-        joined = self.total(torch.cat([each.flatten() for each in gradients]))  # one message in place of many
+        joined = self.total(torch.cat([each.flatten() for each in gradients]))  # one message instead of many
         sizes = [each.numel() for each in gradients]
         for each, total in zip(gradients, torch.split(joined, sizes), strict=True):
             each.copy_(total.view_as(each))
@@ -103,8 +104,8 @@ class Distributed(Executor):
 class DataParallel(Distributed):
     """Every process computes some of the graphs of every batch, and all have the same weights.
 
-    Losses and gradients are those of one process up to rounding, batch norms included. Dropout is drawn by every
-    process for itself: it is the same for the same seed and number of processes.
+    Losses and gradients equal those of one process up to rounding, including batch norms. Every process draws its own
+    dropout, which depends on the seed and the number of processes.
     """
 
     def share(self, graphs: Sequence[int]) -> Sequence[int]:
@@ -114,12 +115,12 @@ class DataParallel(Distributed):
 class CutTrees(Distributed):
     """Every process computes a part of the H-trees of a batch, cut where few states are shared.
 
-    Losses and gradients are those of one process up to rounding, batch norms and dropout included.
+    Losses and gradients equal those of one process up to rounding, including batch norms and dropout.
     """
 
     cuts = True
 
 
 def executor_for(device: torch.device, capturable: bool) -> Executor:
-    """The quickest executor for a device and a network."""
+    """The fastest executor for a device and a network."""
     return Replay(device) if device.type == "cuda" and capturable else Executor()

@@ -1,4 +1,4 @@
-"""A training from its first epoch to its last, with progress, and what to say of runs that diverged."""
+"""A training from its first epoch to its last, with progress, and reports of runs that diverged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fit(
 
     Args:
         task, network, training, runs, device, threads: see `Trainer`.
-        on_epoch: called with every epoch, on a GPU with every tenth.
+        on_epoch: called with an `Epoch` after every epoch, on a GPU after every tenth.
         progress: whether to show the progress, on standard error; by default in a terminal and in a notebook.
 
     >>> from torch_geometric.data import Data
@@ -73,20 +73,20 @@ def trained(
     device: torch.device | str = "cpu",
     on_epoch: OnEpoch | None = None,
 ) -> Fitted:
-    """The same for a search or an experiment, to which a diverged run is a result like any other: NaN."""
+    """The same for a search or an experiment, where a diverged run is a valid result: NaN."""
     trainer = Trainer(task, network, training, runs, device)
     trainer.train(on_epoch)
     return trainer.result()
 
 
 def report_divergence(fitted: Fitted, tell: Callable[[str], None], remedy: str, kept: str = "") -> None:
-    """Tells of every run that diverged; raises `DivergedError` if none has an epoch to keep.
+    """Reports every run that diverged; raises `DivergedError` if no run has an epoch to keep.
 
     Args:
-        fitted: what a training returned.
-        tell: called with a sentence per run.
-        remedy: what to do.
-        kept: what there is nevertheless, for the error.
+        fitted: the result of a training.
+        tell: called with one message per diverged run.
+        remedy: what to do, the end of every message.
+        kept: what is kept nevertheless, for the error.
     """
     never = (fitted.best_epoch == 0).tolist()
     if all(never):

@@ -1,4 +1,4 @@
-"""Processes started by torchrun: how they find each other, and which executor they train with."""
+"""Processes started by torchrun: how they connect, and the executor that they train with."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ GRACE = 30  # seconds to end in after torchrun has gone, as long as torchrun its
 
 @dataclass(frozen=True)
 class Launched:
-    """The processes of a training, seen from one of them, and the device that this one computes on."""
+    """The processes of a training, seen from one of them, and the device of this process."""
 
     group: Group
     device: str
 
     @property
     def main(self) -> bool:
-        """Whether this process writes files and tells of the training; there is one."""
+        """Whether this is the process that writes files and reports the training."""
         return self.group.rank == 0
 
     def executor(self, partition: Partition) -> Executor | None:
-        """How several processes work together; None for one alone."""
+        """The executor of several processes; None for a single process."""
         if self.group.alone:
             return None
         return (CutTrees if partition == "tree" else DataParallel)(self.group, self.device)
@@ -41,13 +41,13 @@ class Launched:
 
 @contextmanager
 def launched(device: str) -> Iterator[Launched]:
-    """Joins the processes that torchrun started; without torchrun, this one is alone.
+    """Connects the processes that torchrun started; without torchrun, this process is alone.
 
-    On GPUs, every process of a machine has its own and they talk by NCCL. Where there are fewer GPUs than processes,
-    and on CPUs, they talk by Gloo.
+    On GPUs, every process of a machine has its own GPU, and they communicate by NCCL. With fewer GPUs than processes,
+    and on CPUs, they communicate by Gloo.
 
     Args:
-        device: "cpu" or "cuda"; with "cuda", the process gets the GPU of its number on the machine.
+        device: "cpu" or "cuda"; with "cuda", the process uses the GPU of its local rank.
     """
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         yield Launched(Group(), device)

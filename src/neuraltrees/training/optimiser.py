@@ -11,13 +11,13 @@ from neuraltrees.training.spec import TrainingSpec
 class RunOptimiser:
     """Adam or AdamW over weights whose first dimension is the run.
 
-    A run without a training item in a batch keeps its weights and moments: neither weight decay nor momentum moves it.
-    The number of steps, which corrects the bias of the moments, counts the batch all the same, for all runs alike.
+    A run without a training item in a batch keeps its weights and moments: neither weight decay nor momentum changes
+    them. The number of steps, which corrects the bias of the moments, is the same for all runs and counts the batch.
 
     Args:
-        network: R networks.
+        network: the R networks.
         training: learning rate, regularisation and clipping.
-        device: where the weights are.
+        device: the device of the weights.
     """
 
     def __init__(self, network: nn.Module, training: TrainingSpec, device: torch.device) -> None:
@@ -32,7 +32,7 @@ class RunOptimiser:
             fused=True,
             capturable=device.type == "cuda",
         )
-        for parameter in self.names.values():  # Adam makes them itself in its first step; here they are there before
+        for parameter in self.names.values():  # Adam would create its state in the first step; here it exists before
             step = torch.zeros((), dtype=torch.float32, device=device)
             zero = torch.zeros_like(parameter, memory_format=torch.preserve_format)
             self.adam.state[parameter] = {"step": step, "exp_avg": zero, "exp_avg_sq": zero.clone()}
@@ -42,14 +42,14 @@ class RunOptimiser:
         self.lr.fill_(rate)
 
     def zero_grad(self) -> None:
-        """Forgets the gradients."""
+        """Clears the gradients."""
         self.adam.zero_grad()
 
     def step(self, idle: Tensor | None = None) -> None:
-        """Moves the weights along their gradients.
+        """Updates the weights by their gradients.
 
         Args:
-            idle: the runs that stay as they are; None for none.
+            idle: a mask of the runs that are not updated; None for none.
 
         Shapes: idle :math:`(R)`
         """

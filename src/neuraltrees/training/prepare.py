@@ -1,4 +1,4 @@
-"""Columns of a large collection, made piece by piece: trees of some graphs at a time, by any number of workers."""
+"""Columns of a large collection, made piece by piece by any number of workers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PIECE = 2048  # graphs
 
 @dataclass(frozen=True)
 class Piece:
-    """Graphs `first` to `last`, excluding the last, and how many nodes come before them."""
+    """Graphs `first` to `last`, excluding `last`, and the number of nodes before them."""
 
     first: int
     last: int
@@ -42,6 +42,7 @@ class ColumnJob:
     task: Task
     spec: NetworkSpec
     word: str = field(default="piece", init=False)
+    saved: bool = field(default=False, init=False)
 
     @cached_property
     def network(self) -> Network:
@@ -60,26 +61,26 @@ def prepare(
     network: NetworkSpec,
     folder: PathLike,
     *,
-    execution: Execution = Execution(),  # noqa: B008  it is a value
+    execution: Execution = Execution(),  # noqa: B008  # it is immutable
     piece: int = PIECE,
     on_piece: OnPiece | None = None,
 ) -> bool:
-    """Makes the columns of a task in a folder, as `TrainingSpec(columns=folder)` reads them; a training then starts at
-    once.
+    """Writes the columns of a task to a folder, from which `TrainingSpec(columns=folder)` reads them; a training then
+    starts at once.
 
-    Trees are built for a piece of the graphs at a time, so that memory holds few of them beside the task. The folder is
-    the same whatever the pieces and the workers. It is written whole: what an interruption leaves is no folder of
-    columns, and the same call starts again.
+    Trees are built for one piece of the graphs at a time, so that only few of them are in memory. The content of the
+    folder does not depend on the pieces and the workers. After an interruption, the folder has no columns, and the same
+    call starts again.
 
     Args:
         task: the graphs.
-        network: what they are prepared for.
-        folder: where the columns go.
-        execution: what makes the pieces, and how many at a time.
-        piece: graphs per piece.
-        on_piece: called after every piece with the numbers of graphs that are done and of all.
+        network: the network to prepare for.
+        folder: the folder of the columns.
+        execution: the workers that make the pieces.
+        piece: number of graphs per piece.
+        on_piece: called after every piece with the number of graphs that are done and the number of all graphs.
 
-    Returns whether they were made; False if the folder has them already.
+    Returns True if the columns were made, False if the folder has them already.
     """
     check_at_least("piece", piece, 1)
     execution.check()
@@ -103,7 +104,7 @@ def prepare(
 
 
 def _in_order(pieces: list[Piece], found: Iterator[tuple[Piece, Ragged]]) -> Iterator[tuple[Piece, Ragged]]:
-    """The answers in the order of the pieces, whatever the order in which they come."""
+    """The answers in the order of the pieces."""
     early: dict[Piece, Ragged] = {}
     wanted = iter(pieces)
     waiting = next(wanted, None)

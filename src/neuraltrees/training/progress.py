@@ -1,4 +1,4 @@
-"""Progress of a training: a bar in a terminal, a line in a notebook, and a line now and then in a log."""
+"""Progress of a training: a bar in a terminal, a line in a notebook, and a line every half minute in a log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def wanted_console(progress: bool | None) -> Console | None:
     """The console to show the progress on; None for no progress.
 
     Args:
-        progress: whether to show it; None for: in a terminal and in a notebook.
+        progress: whether to show it; None to show it only in a terminal or in a notebook.
     """
     if progress not in (None, True, False):
         raise InputError(f"Expected progress as True, False or None; got {progress!r}.")
@@ -42,7 +42,7 @@ def wanted_console(progress: bool | None) -> Console | None:
 
 @contextmanager
 def show_progress(trainer: Trainer, console: Console | None) -> Iterator[Show]:
-    """Yields a function that shows an epoch, as often as the console is fit for."""
+    """Yields a function that shows an epoch, at a rate that suits the console."""
     done, of, metric = trainer.epochs_done, trainer.training.epochs, trainer.objective.metric
     clock = Clock(done)
     if console is None:
@@ -68,19 +68,19 @@ class Clock:
     """Estimates the time that is left from the epochs since it was started.
 
     Args:
-        done: epochs that were done before.
+        done: number of epochs that were done before.
     """
 
     def __init__(self, done: int = 0) -> None:
         self.done, self.start = done, time.monotonic()
 
     def left(self, epoch: Epoch) -> float:
-        """Seconds, if all epochs take as long as those so far and no run stops early."""
+        """The seconds that are left, if all epochs take as long as those so far and no run stops early."""
         return (time.monotonic() - self.start) / max(1, epoch.number - self.done) * (epoch.of - epoch.number)
 
 
 def in_words(epoch: Epoch, metric: Metric, left: float, width: int | None = None) -> str:
-    """An epoch in a line, means over the runs; where it does not fit into the width, the loss is left out first.
+    """An epoch as a line of text, with means over the runs; if it is wider than `width`, its last parts are left out.
 
     >>> import torch
     >>> values = [torch.tensor([value]) for value in (0.5, 0.25, 0.3, 0.35)]
@@ -105,7 +105,7 @@ def in_words(epoch: Epoch, metric: Metric, left: float, width: int | None = None
 
 
 def _limited(show: Show, seconds: float, at_end: bool = True) -> Show:
-    """The function called at most once in so many seconds, and with the last epoch."""
+    """The function, called at most once every `seconds`, and if `at_end` also with the last epoch."""
     last = time.monotonic() - (seconds if at_end else 0)
 
     def limited(epoch: Epoch) -> None:
@@ -121,7 +121,7 @@ def _limited(show: Show, seconds: float, at_end: bool = True) -> Show:
 def _bar(console: Console, done: int, of: int) -> Iterator[Callable[[Epoch, str], None]]:
     from rich.progress import BarColumn, Progress, TextColumn
 
-    # The bar has the width that the words leave.
+    # The bar fills the width that the text leaves.
     columns = TextColumn("{task.description}", markup=False), BarColumn(bar_width=None)
     with Progress(*columns, console=console, transient=True, auto_refresh=False, expand=True) as progress:
         task = progress.add_task(f"epoch {done}/{of}", total=of, completed=done)

@@ -1,4 +1,4 @@
-"""What goes into a training of R runs at once, and what comes out."""
+"""The inputs and the result of a training of R runs at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from neuraltrees.training.threads import computing_with, threads_for
 
 @dataclass(frozen=True)
 class Run:
-    """One of the runs: the seed of its weights and its dropout, and its split."""
+    """One run: the seed of its weights and its dropout, and its split."""
 
     seed: int
     split: Split
@@ -42,11 +42,11 @@ class Epoch:
     """Per-run metrics of an epoch.
 
     Args:
-        number: of the epoch, from 1.
-        of: how many epochs there are.
+        number: number of the epoch, from 1.
+        of: number of all epochs.
         loss: mean training loss.
         val, test: metric of the validation and test items.
-        best_val: the best metric of the validation items so far.
+        best_val: the best validation metric so far.
 
     Shapes: loss, val, test and best_val :math:`(R)`
     """
@@ -61,10 +61,10 @@ class Epoch:
 
 @dataclass(frozen=True)
 class RunReport:
-    """How good one run is on a part of its split.
+    """The metrics of one run on a part of its split.
 
     Args:
-        metrics: all metrics of the objective, by name; NaN for a run that diverged at once.
+        metrics: all metrics of the objective by name; NaN for a run that diverged at once.
         confusions: the confusion matrix of each node type, or of graphs, if labels are classes.
     """
 
@@ -81,17 +81,17 @@ class Fitted:
     """Trained networks: for every run the metrics at its best validation epoch, and the weights it had then.
 
     Args:
-        task, spec: what was trained on and what was trained.
-        network: the R networks, with the weights of their best epoch.
-        val, test: the objective's metric at that epoch; NaN for a run that never had one, as it diverged at once.
-        best_epoch: its number, from 1; 0 with the first weights for a run that diverged at once.
-        loss_curve, val_curve, test_curve: mean training loss and metrics of every epoch, NaN once a run had stopped.
-        seconds: how long the training took.
-        threads: CPU threads that it used.
+        task, spec: the task, and the specification of the network.
+        network: the R networks, with the weights of their best epochs.
+        val, test: the objective's metric at the best epoch; NaN for a run that diverged at once.
+        best_epoch: the number of the best epoch, from 1; 0, with the initial weights, for a run that diverged at once.
+        loss_curve, val_curve, test_curve: mean training loss and metrics of every epoch, NaN after a run has stopped.
+        seconds: duration of the training.
+        threads: number of CPU threads that it used.
         runs: seed and split of each run.
-        diverged_in: the first epoch whose training loss was not finite; 0 for none.
+        diverged_in: the first epoch whose training loss was not finite; 0 if there is none.
         known: the labels that every run may read, for a network that reads labels.
-        executor: the processes that computed it, which also answer together.
+        executor: the executor of the training, which also computes `answers`.
 
     Shapes: val, test, best_epoch and diverged_in :math:`(R)`, curves :math:`(E, R)`
     """
@@ -114,7 +114,7 @@ class Fitted:
 
     @property
     def best_run(self) -> int:
-        """The run of the best validation metric; `DivergedError` if all diverged at once."""
+        """The run with the best validation metric; `DivergedError` if all diverged at once."""
         metric, known = self.task.objective.metric, self.best_epoch > 0
         if not known.any():
             raise DivergedError(
@@ -127,7 +127,7 @@ class Fitted:
         """All metrics of every run and, if labels are classes, precision, recall and F1 of each class.
 
         Args:
-            part: the part of its split that a run is measured on.
+            part: the part of its split that a run is evaluated on.
         """
         if part not in ("train", "val", "test"):
             raise InputError(f"Expected part out of train, val, test; got {part!r}.")
@@ -147,9 +147,9 @@ class Fitted:
 
     @torch.no_grad()
     def answers(self, batches: int = 8) -> Tensor:
-        """What every run answers for every item of the task, before the objective makes predictions of it.
+        """The answers of every run for every item of the task, before the objective converts them to predictions.
 
-        Where several processes trained, all of them call it, and each gets all answers.
+        If several processes trained, all of them must call it, and each gets all answers.
 
         Shapes: → :math:`(items, R, C)`
         """
@@ -171,7 +171,7 @@ class Fitted:
         return executor.total(found).cpu()
 
     def mean_predictions(self, groups: Sequence[Sequence[int]], batches: int = 8) -> Tensor:
-        """The mean prediction of each of some groups of runs, such as those of one split.
+        """The mean prediction of each group of runs, such as the runs of one split.
 
         Shapes: → :math:`(items, groups, C)`
         """
@@ -185,7 +185,7 @@ class Fitted:
 
 
 def known_labels(task: Task, runs: Sequence[Run]) -> Known:
-    """The training labels of every run, which a network that reads labels may read."""
+    """The training labels of every run, for a network that reads labels."""
     labels = task.objective.readable(task.targets).cpu().unsqueeze(1)
     train = torch.stack([run.split.train for run in runs], 1).cpu()
     return Known(torch.where(train, labels, -1), tuple(run.seed for run in runs))

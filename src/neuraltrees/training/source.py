@@ -1,4 +1,4 @@
-"""Where a trainer takes its batches from: planned once, or drawn anew in every epoch."""
+"""The batches of a training: planned once, or with the graphs shuffled in every epoch."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from neuraltrees.training.spec import TrainingSpec
 
 A = TypeVar("A")
 B = TypeVar("B")
-ROUNDS_OF_DRAWS = 32  # epochs whose draws say how much room a batch needs
-UNIT = 16  # of rows: gradients of weights are summed in so many shares
-DRAWS = 1000  # seeds per epoch
+ROUNDS_OF_DRAWS = 32  # epochs whose random draws determine the room of a batch
+UNIT = 16  # numbers of rows are multiples of it, since gradients of weights are summed in up to 16 shares
+DRAWS = 1000  # seeds reserved per epoch
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Step:
 
     Args:
         name: steps of the same name read and write the same tensors.
-        batch: makes its batch, or has it.
-        weight: how much the training items of every run weigh, in all batches whose gradients are added up.
-        idle: the runs without a training item in these; None for none.
-        lesson: which of the batch's lessons it is.
-        first, last: whether it is the first or the last of these batches; the weights change after the last.
+        batch: a function that returns its batch.
+        weight: the total weight of the training items of every run, in all batches whose gradients are accumulated.
+        idle: a mask of the runs without a training item in these batches; None if every run has one.
+        lesson: the number of the batch's lesson.
+        first, last: whether it is the first or the last of these batches; weights are updated after the last.
 
     Shapes: weight and idle :math:`(R)`
     """
@@ -57,15 +57,15 @@ class Source:
     """The batches of a training."""
 
     batches: Sequence[GraphBatch]
-    """All items that are measured, each in one batch."""
+    """Batches with all items that metrics are computed on, each item once."""
 
     def steps(self, done: int) -> Iterator[Step]:
-        """Those of an epoch, after so many are done."""
+        """The steps of an epoch, given the number of epochs done."""
         raise NotImplementedError
 
     @property
     def largest(self) -> Sequence[GraphBatch]:
-        """Batches among which the largest is."""
+        """Batches that include the largest one."""
         return self.batches
 
 
@@ -73,12 +73,12 @@ class Planned(Source):
     """Batches that hold all graphs and are planned once, in one or several divisions.
 
     Args:
-        task: with H-trees, if the network needs them.
-        network: what they are planned for.
-        training: how many batches and divisions there are.
-        executor: says which graphs this process computes.
+        task: the task, with H-trees if the network needs them.
+        network: the network to plan for.
+        training: the numbers of batches and divisions.
+        executor: determines which graphs this process computes.
         known: see `planned_batches`.
-        weight: how much every item weighs in every run's training.
+        weight: the weight of every item in the training of every run.
 
     Shapes: weight :math:`(items + 1, R)`
     """
@@ -108,7 +108,7 @@ class Planned(Source):
         return [batch for division in self.divisions for batch in division]
 
     def steps(self, done: int) -> Iterator[Step]:
-        # The order depends on the epoch alone, so that it is the same for any runs and after a break.
+        # The order depends only on the epoch, so that it is the same for all runs and after a training is resumed.
         order = torch.randperm(len(self.batches), generator=torch.Generator().manual_seed(done))
         division = done % len(self.divisions)
         for several in torch.split(order, self.together):
@@ -126,7 +126,7 @@ class Planned(Source):
 
 @dataclass(frozen=True, eq=False)
 class _Weight:
-    """How much the training items of every run weigh, one where there are none, and which runs have none.
+    """The total weight of the training items of every run, or 1 if it has none, and a mask of the runs without any.
 
     Shapes: weight and idle :math:`(R)`
     """
@@ -136,31 +136,31 @@ class _Weight:
 
     @classmethod
     def of(cls, found: Tensor, mixed: bool | None = None) -> _Weight:
-        """Of what was found; `mixed` says whether some run may have nothing, which is looked up by default."""
+        """From the total weights; `mixed` says whether some run may have none, which is computed by default."""
         mixed = bool((found == 0).any()) if mixed is None else mixed
         return cls(torch.where(found > 0, found, 1), found == 0 if mixed else None)
 
     def become(self, other: _Weight) -> None:
-        """Takes the values of another, in place, where captured work reads them."""
+        """Copies the values of another, in place: captured work reads these tensors."""
         self.weight.copy_(other.weight)
         if self.idle is not None and other.idle is not None:
             self.idle.copy_(other.idle)
 
 
 class Drawn(Source):
-    """The training graphs in another order in every epoch.
+    """The training graphs, shuffled in every epoch.
 
-    Batches are made on the device, all of the same shapes, so that one captured step serves them all. The order depends
-    on the epoch and the graphs alone, so that it is the same for any runs of the same split and after a break. Batches
-    of runs whose splits differ hold what any of them trains on; what a run itself does not train on takes part in its
-    batch norms.
+    Batches are made on the device, all with the same shapes, so that one captured step is replayed for all. The order
+    depends only on the epoch and the graphs, so that it is the same for all runs of the same split and after a training
+    is resumed. If the splits of runs differ, batches hold the training graphs of all runs; items that a run does not
+    train on only take part in its batch norms.
 
     Args:
         deck: all graphs.
-        training: how many batches an epoch has, and over how many of them gradients are added up.
-        executor: says which graphs this process computes.
-        train, measured: which items some run trains on, and which are measured.
-        weight: how much every item weighs in every run's training.
+        training: the number of batches per epoch, and the number of batches whose gradients are accumulated.
+        executor: determines which graphs this process computes.
+        train, measured: masks of the items that some run trains on, and of those that metrics are computed on.
+        weight: the weight of every item in the training of every run.
 
     Shapes: train and measured :math:`(items)`, weight :math:`(items + 1, R)`
     """
@@ -172,15 +172,15 @@ class Drawn(Source):
         self.graphs = deck.graphs_with(train)
         self.sizes = torch.stack([each.cpu() for each in deck.ragged.sizes().values()])
         self.count = min(training.batches, len(self.graphs))
-        self.slots = -(-len(self.graphs) // self.count)  # of all processes
-        self.places = -(-self.slots // executor.group.size)  # of each
+        self.slots = -(-len(self.graphs) // self.count)  # graphs per batch, of all processes
+        self.places = -(-self.slots // executor.group.size)  # graphs per batch, of each process
         self.chosen = self._shared(self._draw(0)[0]).to(deck.device)
         self.room = self._room()
         seen = torch.split(deck.graphs_with(measured), self.slots)
         shares = [executor.share(each.tolist()) for each in seen]
         if not any(shares):
             raise InputError(
-                f"Expected at least as many graphs to measure as processes; got {sum(map(len, seen))} and "
+                f"Expected at least as many validation and test graphs as processes; got {sum(map(len, seen))} and "
                 f"{executor.group.size}. Use fewer processes."
             )
         self.batches = [deck.batch(torch.tensor(share)) for share in shares if share]
@@ -199,7 +199,7 @@ class Drawn(Source):
             yield self._step(drawn, number)
 
     def _step(self, drawn: Tensor, number: int) -> Step:
-        """The step of a batch, after its graphs have been chosen."""
+        """The step of a batch, after its graphs have been set."""
         start = number - number % self.together
         several = drawn[start : start + self.together]
         if number == start:
@@ -209,7 +209,7 @@ class Drawn(Source):
         return Step("step", self._batch, weight, idle, 0, number == start, number == start + len(several) - 1)
 
     def _shared(self, graphs: Tensor) -> Tensor:
-        """Those of the graphs of a batch that this process computes, and blanks."""
+        """The graphs of a batch that this process computes, filled up with empty graphs."""
         mine = self.executor.share(graphs.tolist())
         return torch.tensor([*mine, *[self.deck.blank] * (self.places - len(mine))])
 
@@ -217,7 +217,7 @@ class Drawn(Source):
         return self.deck.batch(self.chosen, self.room)
 
     def _drawn(self, done: int) -> Tensor:
-        """The graphs of every batch of an epoch; drawn again until all of them have room, which is soon."""
+        """The graphs of every batch of an epoch, drawn again until all batches fit into `room`; few draws do not."""
         for attempt in count():
             drawn = self._draw(done, attempt)
             if bool((self._totals(drawn) < torch.tensor(list(self.room.values())).unsqueeze(1)).all()):
@@ -225,7 +225,10 @@ class Drawn(Source):
         return drawn
 
     def _draw(self, done: int, attempt: int = 0) -> Tensor:
-        """Shapes: → :math:`(batches, slots)`; the last graph, which has no rows, fills up."""
+        """A random division of the graphs into batches, filled up with the empty graph.
+
+        Shapes: → :math:`(batches, slots)`
+        """
         draw = torch.Generator().manual_seed(done * DRAWS + attempt)
         order = self.graphs[torch.randperm(len(self.graphs), generator=draw)]
         drawn = order.new_full((self.count, self.slots), self.deck.blank)
@@ -234,25 +237,28 @@ class Drawn(Source):
         return drawn
 
     def _totals(self, drawn: Tensor) -> Tensor:
-        """How many rows each batch has in every space, at most in any process. Shapes: → :math:`(spaces, batches)`"""
+        """The number of rows of each batch in every space, the maximum over processes.
+
+        Shapes: → :math:`(spaces, batches)`
+        """
         processes = self.executor.group.size
         shares = [drawn[:, self._places_of(rank, processes)] for rank in range(processes)]
         return torch.stack([self.sizes[:, share].sum(-1) for share in shares]).amax(0)
 
     def _places_of(self, rank: int, processes: int) -> slice:
-        """The places in a batch whose graphs a process computes."""
+        """The slots of a batch whose graphs a process computes."""
         return slice(rank, None, processes)
 
     def _room(self) -> dict[str, int]:
-        """More rows than any batch of some epochs has."""
+        """For every space, more rows than any batch has in the first epochs."""
         most = torch.stack([self._totals(self._draw(epoch)).amax(1) for epoch in range(ROUNDS_OF_DRAWS)]).amax(0)
         return dict(zip(self.deck.ragged.ptr, ((most // UNIT + 1) * UNIT).tolist(), strict=True))
 
 
 class Prefetched(Drawn):
-    """The same with the graphs in main memory or on disk: a thread makes the batches that come next meanwhile.
+    """The same with the graphs in main memory or on disk: a thread prepares the next batches.
 
-    Each is copied to tensors on the device that stay where they are, so that one captured step serves all.
+    Each is copied to the same tensors on the device, so that one captured step is replayed for all.
     """
 
     def __init__(
@@ -281,7 +287,7 @@ class Prefetched(Drawn):
 
 
 def _check_shares(divisions: Sequence[Sequence[Sequence[int]]], executor: Executor) -> None:
-    """Raises `InputError`, in every process, unless every one has a graph in every batch."""
+    """Raises `InputError`, in all processes, unless every process has a graph in every batch."""
     fewest, processes = min(len(batch) for division in divisions for batch in division), executor.group.size
     if fewest < processes and not executor.cuts:
         raise InputError(
@@ -298,11 +304,11 @@ def source_for(
     known: Known | None,
     masks: tuple[Tensor, Tensor],
 ) -> Source:
-    """Where a training takes its batches from.
+    """The source of the batches of a training.
 
     Args:
         task, network, training, executor, known: see `Planned`.
-        masks: how much every item weighs in every run's training, and which items are measured.
+        masks: the weight of every item in the training of every run, and a mask of the items for metrics.
 
     Shapes: masks :math:`(items + 1, R)` and :math:`(items)`
     """
@@ -311,7 +317,7 @@ def source_for(
         return Planned(task, network, training, executor, known, weight)
     if executor.cuts:
         raise InputError(
-            "Expected batches that stay the same, to cut trees into parts; got shuffle. Leave --shuffle out, or use "
+            "Expected no shuffle for trees that are cut into parts; got shuffle. Leave --shuffle out, or use "
             "--partition graphs."
         )
     with executor.group.first():
@@ -325,7 +331,7 @@ def _pinned(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def ahead(given: Iterable[A], make: Callable[[A], B], most: int = 2) -> Iterator[B]:
-    """What is made of each of the given, by a thread that is at most so many ahead.
+    """Applies `make` to each element in another thread, which is at most `most` elements ahead.
 
     >>> list(ahead(range(3), lambda number: number + 1))
     [1, 2, 3]

@@ -36,10 +36,10 @@ OWN_PARTS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class NetworkSpec(Spec):
-    """A network, but for the sizes that the data gives.
+    """A network without the sizes that follow from the data.
 
-    Your own convolution, schedule or head is given as a class, or by its place such as `mypackage.convs:MyConv`; only
-    what has such a place can be kept in files.
+    Your own convolution, schedule or head is passed as a class, or by its place such as `mypackage.convs:MyConv`; only
+    a class with such a place can be stored in files.
 
     >>> NetworkSpec(conv="gcn", hidden=64).layers
     4
@@ -49,20 +49,20 @@ class NetworkSpec(Spec):
     """
 
     model: ModelName = option(
-        "neural-tree", "Messages on the H-tree, on the graph, an MLP per node, or none: features alone."
+        "neural-tree", "Messages on the H-tree, messages on the graph, an MLP per node, or none: features only."
     )
     conv: str = option("sage", f"The convolution: {', '.join(get_args(ConvName))}, or MODULE:NAME of your own.")
-    hidden: int = option(128, "Size of the states; of one head for GAT.", ge=1)
-    layers: int = option(4, "Rounds of messages T.", ge=1)
+    hidden: int = option(128, "Size of the states; for GAT, size per attention head.", ge=1)
+    layers: int = option(4, "Number of rounds of messages.", ge=1)
     dropout: float = option(0.25, "Share of the states dropped in training.", ge=0, lt=1)
     heads: int = option(6, "Attention heads of GAT.", ge=1)
     readout: bool = option(True, "A linear layer per node type after the last round.")
     relations: bool = option(False, "Separate weights for root-root, upward and downward messages.")
-    residual: bool = option(False, "Add each state before a round to the one after it; for many rounds.")
+    residual: bool = option(False, "Residual rounds: add each state before a round to the one after it.")
     layer_norm: bool = option(False, "Layer normalisation after every round.")
     merge: bool = option(True, "Compute equal states of an H-tree once; dropout is then shared by them.")
     pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
-    edge_features: bool = option(True, "Use the features of edges, where the data has any.")
+    edge_features: bool = option(True, "Use the features of edges, if the data has any.")
     schedule: str | None = option(
         None,
         "bags: states of nodes and bags together; typed: typed H-trees of scenes; or MODULE:NAME of your own. By "
@@ -72,11 +72,15 @@ class NetworkSpec(Spec):
         None, "node, graph, crf, labels, none, or MODULE:NAME of your own, instead of the task's."
     )
 
-    parts: str = option("graph+tree", "Bags: what layers read, of graph, tree and sweep; layers that differ by commas.")
-    bag_start: BagStart = option("sum", "Bags: start at zero, or at the mean or sum of their nodes.")
-    bag_features: bool = option(True, "Bags: start with their kind, their size and the edges inside them, too.")
+    parts: str = option(
+        "graph+tree", "Bags: what layers read: graph, tree or sweep, joined by +; different layers separated by commas."
+    )
+    bag_start: BagStart = option("sum", "Bags: initial state: zero, or the mean or sum of their nodes.")
+    bag_features: bool = option(True, "Bags: add their kind, size and inner edges to the initial state.")
     bag_codes: bool = option(
-        False, "Bags: start with codes of what they look like, too; they tell planar graphs apart. For canonical trees."
+        False,
+        "Bags: add codes of their structure to the initial state, which distinguish all planar graphs. For "
+        "canonical trees.",
     )
     bag_readout: bool = option(True, "Bags, labels of graphs: pool the bags as well as the nodes.")
     rings: bool = option(True, "Bags: use the order of nodes on cycles.")
@@ -84,13 +88,15 @@ class NetworkSpec(Spec):
     gated: bool = option(False, "Bags: the decays of sweeps depend on the states.")
     head_layers: int = option(1, "Labels of graphs: hidden layers of the head.", ge=1)
 
-    crf_learning: Learning = option("pseudo", "CRF: learn by pseudo-likelihood, or exactly: marginals or likelihood.")
-    crf_exact_share: float = option(0.25, "CRF: share of the epochs, the last, that learn exactly.", gt=0, le=1)
-    crf_apart: bool = option(False, "CRF: train the network as if there were no CRF, and tables on top of it.")
-    crf_hidden: float = option(0.5, "CRF, marginals: share of the training labels that a step hides.", gt=0, le=1)
-    crf_states: int | None = option(None, "CRF: keep only so many labels per node, the most probable ones.", ge=1)
+    crf_learning: Learning = option(
+        "pseudo", "CRF: train by pseudo-likelihood, or by exact inference: marginal or likelihood."
+    )
+    crf_exact_share: float = option(0.25, "CRF: share of the epochs, the last, that use exact inference.", gt=0, le=1)
+    crf_apart: bool = option(False, "CRF: train the network as if there were no CRF, and the tables on top of it.")
+    crf_hidden: float = option(0.5, "CRF, marginal: share of the training labels that a lesson hides.", gt=0, le=1)
+    crf_states: int | None = option(None, "CRF: keep only the N most probable labels per node.", ge=1)
     crf_max_treewidth: int | None = option(None, "CRF: keep a sampled subgraph of this treewidth.", ge=1)
-    crf_samples: int = option(1, "CRF: average over so many sampled subgraphs.", ge=1)
+    crf_samples: int = option(1, "CRF: average over N sampled subgraphs.", ge=1)
 
     def __post_init__(self) -> None:
         for name in OWN_PARTS:
@@ -111,7 +117,7 @@ class NetworkSpec(Spec):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What the network is called: its model, where there are messages its convolution or parts, and a CRF head."""
+        """The words of the network's name: its model, its convolution or parts if it has messages, and a CRF head."""
         if self.schedule == "bags":
             words: tuple[str, ...] = (self.model, f"bags ({self.parts})")
         elif self.schedule == "typed":
@@ -122,12 +128,12 @@ class NetworkSpec(Spec):
 
     @property
     def name(self) -> str:
-        """The same as a text, such as `neural-tree + sage`."""
+        """The name of the network, such as `neural-tree + sage`."""
         return " + ".join(self.words)
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The user's own parts, by their places."""
+        """The places of the user's own parts."""
         given = ((getattr(self, name), known) for name, known in OWN_PARTS.items())
         return tuple(each for each, known in given if isinstance(each, str) and each not in known)
 
@@ -143,12 +149,12 @@ class NetworkSpec(Spec):
         return bool(getattr(find_place(self.schedule), "needs_tree", True))
 
     def as_dict(self) -> dict[str, Any]:
-        """All values by name; `InputError` for a part of the user's that has no place."""
+        """All values by name; `InputError` for a part without a place."""
         for name in OWN_PARTS:
             if callable(getattr(self, name)):
                 raise InputError(
-                    f"Expected {name} as a class or function of a module, to be named in a file; got "
-                    f"{getattr(self, name)!r}. Define it in a module of its own."
+                    f"Expected {name} as a class or function of a module, so that a file can name it; got "
+                    f"{getattr(self, name)!r}. Define it in a module."
                 )
         return super().as_dict()
 
@@ -189,14 +195,15 @@ class NetworkSpec(Spec):
         count = getattr(inputs, "num_relations", None)
         if count is None:
             raise InputError(
-                "Expected scenes for the schedule typed, such as --dataset scenes:FOLDER; got graphs. Leave it out."
+                "Expected scenes for the schedule typed, such as --dataset scenes:FOLDER; got graphs. Use another "
+                "schedule."
             )
         return TypedRounds.of(len(inputs.types), count, inputs.geometry)
 
     def build_for(
         self, features: Any, edge_features: Any, objective: Any, runs: int | None = None, inputs: Any = None
     ) -> Network:
-        """The same, given what a task has."""
+        """The same, given the parts of a task."""
         from neuraltrees.nn import (
             GNN,
             MLP,
@@ -204,7 +211,7 @@ class NetworkSpec(Spec):
             GraphHead,
             NeuralTree,
             NoRounds,
-        )  # torch takes a second, and a configuration needs none
+        )  # importing torch takes a second, and a configuration does not need it
 
         out = objective.out_channels
         if not isinstance(out, int) and len(out) == 1:
@@ -247,15 +254,15 @@ class NetworkSpec(Spec):
         )
         if network.head.level != objective.level:
             raise InputError(
-                f"Expected a head that answers per {objective.level}, as the task's labels are; got "
-                f"{type(network.head).__name__}, which answers per {network.head.level}."
+                f"Expected a head that answers per {objective.level}, since the task has labels of "
+                f"{objective.level}s; got {type(network.head).__name__}, which answers per {network.head.level}."
             )
         return network
 
 
 @dataclass(frozen=True)
 class TrainingSpec(Spec):
-    """How a network is trained: Adam on the objective's loss; the weights of the best validation metric are kept."""
+    """How a network is trained: by Adam on the objective's loss, keeping the weights of the best validation metric."""
 
     epochs: int = option(1000, "Passes over all training items.", ge=1)
     lr: float = option(0.005, "Learning rate of Adam.", gt=0)
@@ -263,29 +270,31 @@ class TrainingSpec(Spec):
     decay_every: int | None = option(None, "Multiply the learning rate by `decay` after every N epochs.", ge=1)
     decay: float = option(0.5, "The factor of the step decay.", gt=0, le=1)
     patience: int | None = option(None, "Stop a run after N epochs without a better validation metric.", ge=1)
-    evaluate_every: int = option(1, "Measure validation and test items after every N epochs, and after the last.", ge=1)
-    every_class: bool = option(True, "Refuse a split that leaves a label without a training item.")
-    batches: int = option(16, "Steps per epoch: the number of batches that the graphs are divided among.", ge=1)
-    accumulate: int = option(1, "Add up the gradients of N batches before the weights change.", ge=1)
-    divisions: int = option(1, "Ways to divide the graphs, one after another; several with batch norm.", ge=1)
-    shuffle: bool = option(False, "Draw the graphs of every batch anew in every epoch; with --schedule bags.")
-    prefetch: bool = option(False, "With --shuffle: keep graphs in main memory, and make batches ahead by a thread.")
-    columns: str | None = option(
-        None, "With --shuffle: folder that keeps graphs and trees; made once, then read through memory maps."
+    evaluate_every: int = option(1, "Compute validation and test metrics every N epochs, and after the last.", ge=1)
+    every_class: bool = option(True, "Refuse a split that leaves a class without a training item.")
+    batches: int = option(16, "Number of batches that the graphs are divided into.", ge=1)
+    accumulate: int = option(1, "Accumulate the gradients of N batches before each update of the weights.", ge=1)
+    divisions: int = option(
+        1, "Number of divisions of the graphs into batches, used one after another; several with batch norm.", ge=1
     )
-    compile: bool = option(False, "Compile the network by torch.compile: a minute once, then quicker steps on a GPU.")
-    tf32: bool = option(False, "On a GPU, round what is multiplied to 10 bits: quicker for wide networks.")
+    shuffle: bool = option(False, "Shuffle the graphs of the batches in every epoch; with --schedule bags.")
+    prefetch: bool = option(False, "With --shuffle: keep graphs in main memory; a thread prepares the next batches.")
+    columns: str | None = option(
+        None, "With --shuffle: folder for graphs and trees, written once and then read through memory maps."
+    )
+    compile: bool = option(False, "Compile the network by torch.compile: takes a minute, then faster steps on a GPU.")
+    tf32: bool = option(False, "On a GPU, use TF32 for matrix products: faster for wide networks, 10-bit mantissas.")
     partition: Partition = option(
         "graphs", "Several processes (torchrun): divide the graphs among them, or cut every tree into parts (tree)."
     )
     optimiser: Optimiser = option("adam", "Adam with L2 regularisation, or AdamW with decoupled weight decay.")
-    warmup: int = option(0, "Epochs in which the learning rate rises linearly to its full size.", ge=0)
-    cosine: bool = option(False, "Let the learning rate fall to zero along half a cosine.")
-    average: float | None = option(None, "Evaluate and keep averaged weights, of this decay per step.", gt=0, lt=1)
-    clip: float | None = option(None, "Largest norm of the gradient of a run; a larger one is scaled down.", gt=0)
+    warmup: int = option(0, "Number of epochs in which the learning rate rises linearly to its full value.", ge=0)
+    cosine: bool = option(False, "Cosine decay of the learning rate to zero.")
+    average: float | None = option(None, "Evaluate and keep averaged weights, with this decay per step.", gt=0, lt=1)
+    clip: float | None = option(None, "Clip the gradient of each run to this norm.", gt=0)
 
     def rate(self, done: int) -> float:
-        """The learning rate of an epoch, after so many are done.
+        """The learning rate of an epoch, given the number of epochs done.
 
         >>> [round(TrainingSpec(lr=1.0, epochs=4, warmup=2, cosine=True).rate(done), 2) for done in range(4)]
         [0.5, 1.0, 1.0, 0.5]
@@ -299,7 +308,7 @@ class TrainingSpec(Spec):
 
 
 def _has_place(given: Callable[..., Any]) -> bool:
-    """Whether a class or function can be found again by its module and its name; those of a notebook cannot."""
+    """Whether a class or function can be imported by its module and its name; one defined in a notebook cannot."""
     module, name = getattr(given, "__module__", None), getattr(given, "__qualname__", "<")
     if module in (None, "__main__") or "<" in name:
         return False

@@ -1,4 +1,4 @@
-"""Trains R independent runs at once: own seed, split, weights, dropout and best snapshot each."""
+"""Trains R independent runs at once, each with its own seed, split, weights, dropout and best weights."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ CURVES = ("epoch", "waited", "best_epoch", "best_val", "best_test", "curves")
 class Trainer:
     """The training of R runs, epoch by epoch.
 
-    It knows a network by its `forward` and its plans, and what to learn by the task's objective. All that changes is in
-    tensors: weights, the optimiser's moments, the numbers of the epoch and the step, the best snapshots and the curves.
-    `state` gives them, `restore` takes them back; from there training goes on as if it had never been interrupted,
-    since neither the dropout nor the order of the batches has a memory of its own.
+    It uses the `forward` and the plans of a network, and the loss and the metric of the task's objective. Its whole
+    state is in tensors: weights, the optimiser's moments, the numbers of the epoch and the step, the best weights and
+    the curves. `state` returns them and `restore` sets them; training then continues as if it had not been interrupted,
+    since dropout and the order of batches depend only on these numbers.
 
     Args:
         task: the graphs and the objective.
         network: the network to train.
         training: how to train it.
         runs: seed and split of each run.
-        device: where to train.
-        executor: how the work is carried out; by default steps on a GPU are captured once and replayed.
-        threads: CPU threads to compute with. By default one for small work, where several would only wait for each
-            other, and for large work up to torch's own number, which stays as it is.
+        device: the device to train on.
+        executor: how the work is executed; by default steps on a GPU are captured once and replayed.
+        threads: number of CPU threads. By default one for small networks and graphs, where several threads would mostly
+            wait for each other, and up to torch's own number for large ones.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Trainer:
         splits = [torch.stack(part, 1).to(self.device) for part in zip(*map(_masks, runs), strict=True)]
         self.train_mask, self.val_mask, self.test_mask = (mask * labelled for mask in splits)
         self.train_weight = self.train_mask * weight.unsqueeze(1)
-        # A last row for what stands in a batch in place of an item.
+        # The last row is for padding, which takes the place of an item in a batch.
         self.train_mask, self.train_weight = (
             F.pad(each, (0, 0, 0, 1)) for each in (self.train_mask, self.train_weight)
         )
@@ -98,7 +98,7 @@ class Trainer:
         self.source = source_for(task, self.network, training, self.executor, self.known, masked)
         largest = max(threads_for(self.network, batch.plan) for batch in self.source.largest)
         self.threads = largest if threads is None else count_threads(threads)
-        # Dropout of torch in parts of one's own draws from torch's generator, which is then seeded by the step.
+        # torch's dropout in the user's own parts draws from torch's generator, which is then seeded by the step.
         self.draws = own_dropout
         self.optimiser = RunOptimiser(self.network, training, self.device)
         self.average = None if training.average is None else WeightAverage(self.network, training.average)
@@ -115,7 +115,7 @@ class Trainer:
 
     @property
     def batches(self) -> Sequence[GraphBatch]:
-        """Batches that hold all items that are measured."""
+        """Batches with all items that metrics are computed on."""
         return self.source.batches
 
     @property
@@ -128,7 +128,7 @@ class Trainer:
         return self.epochs_done >= self.training.epochs or bool(self._stopped().all())
 
     def train(self, on_epoch: OnEpoch | None = None) -> None:
-        """Runs the epochs that are left and reports each; on a GPU every tenth, as it waits for nothing between."""
+        """Runs the remaining epochs and reports each; on a GPU every tenth, since a report waits for the GPU."""
         check_on_epoch(on_epoch)
         rhythm = 1 if self.device.type == "cpu" else 10
         done = first = self.epochs_done
@@ -144,7 +144,7 @@ class Trainer:
                     break
 
     def report(self) -> Epoch:
-        """The last epoch; metrics are the last that were measured."""
+        """The last epoch; metrics are the last that were computed."""
         done = self.epochs_done
         every = self.training.evaluate_every
         measured = done if done == self.training.epochs else max(every, done - done % every)
@@ -153,7 +153,7 @@ class Trainer:
         return Epoch(done, self.training.epochs, loss, val, test, self.best_val.cpu())
 
     def result(self) -> Fitted:
-        """The best epoch of every run, in a network of its own with the weights of that epoch."""
+        """The result: the metrics of the best epoch of every run, and a new network with the weights of these epochs."""
         done = self.epochs_done
         if done == 0:
             raise InputError("Expected at least one epoch of training before the result; got none.")
@@ -179,7 +179,7 @@ class Trainer:
         )
 
     def state(self) -> dict[str, Tensor]:
-        """All tensors that change, by name."""
+        """All tensors that training changes, by name."""
         state = {name: getattr(self, name) for name in CURVES}
         state["step"] = self.dropout_masks.step
         state["seconds"] = torch.tensor(self.seconds, dtype=torch.float64)
@@ -190,16 +190,16 @@ class Trainer:
         return {name: value.detach().to("cpu", copy=True).contiguous() for name, value in state.items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Goes back to a state of the same training; its epochs may have been more or fewer than they are now.
+        """Restores a state of the same training, whose number of epochs may have been different.
 
-        From there it goes on as a training of these epochs does. That is what it would have done without a break,
-        unless the learning rate depends on the number of epochs (`cosine`): the earlier epochs had another one.
+        Training then continues with the present number of epochs. The result equals that of an uninterrupted training,
+        unless the learning rate depends on the number of epochs (`cosine`) and that number has changed.
         """
         own, state = self.state(), self._with_room(state)
         shapes, theirs = ({name: value.shape for name, value in each.items()} for each in (own, state))
         if shapes != theirs:
             wrong = sorted(name for name in shapes.keys() | theirs.keys() if shapes.get(name) != theirs.get(name))
-            raise InputError(f"Expected the state of this very training; got another: {', '.join(wrong[:4])} differ.")
+            raise InputError(f"Expected a state of this training; got another: {', '.join(wrong[:4])} differ.")
         for name in CURVES:
             getattr(self, name).copy_(state[name])
         self.dropout_masks.go_to(state["step"])
@@ -218,7 +218,7 @@ class Trainer:
     def _with_room(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
         """A state whose curves have room for the epochs of this training."""
         if not isinstance(state, dict):
-            raise InputError(f"Expected the state of a training, as state() gives it; got {type(state).__name__}.")
+            raise InputError(f"Expected the state of a training, as state() returns it; got {type(state).__name__}.")
         if not {"curves", "epoch"} <= state.keys() or state["curves"].dim() != 3:
             return state
         done, curves = int(state["epoch"]), state["curves"]
@@ -262,7 +262,7 @@ class Trainer:
         else:
             losses = self.objective.loss(self.network(batch.x, batch.plan, edge_attr=batch.edges), batch.y)
         losses = losses * self.train_mask[batch.items]
-        # Runs share nothing, so the sum of their losses has the gradient of each; one without an item here gets zero.
+        # Runs are independent, so the gradient of the sum of their losses is the gradient of each.
         torch.autograd.backward((losses.sum(0) / step.weight).sum())
         if step.last:
             self.executor.sum_gradients(self.network.parameters())
@@ -273,11 +273,11 @@ class Trainer:
         self.running_loss += losses.detach().sum(0)
 
     def evaluate(self) -> None:
-        """Observes the answers of every run to all items, as the metric needs them."""
+        """Computes the metric's observations of the answers of every run for all items."""
         self.network.eval()
         with computing_with(self.threads):
             if self.observed is None:
-                # The metric decides the shape, which the captured work below must find ready.
+                # The metric determines the shape; the tensor must exist before the work below is captured.
                 seen = self._observed(self.source.batches[0])
                 self.observed = seen.new_zeros(self.task.num_items, *seen.shape[1:])
             self.executor("evaluate", self._evaluate)
@@ -293,7 +293,7 @@ class Trainer:
 
     @torch.no_grad()
     def _observed(self, batch: GraphBatch) -> Tensor:
-        # Batches that are measured have other shapes than those of steps, for which the network may be compiled.
+        # These batches have other shapes than those of steps, for which the network is compiled.
         network = self.network.forward if self.training.compile else self.network
         answers: Tensor = network(batch.x, batch.plan, edge_attr=batch.edges)
         return self.objective.metric.observe(answers, batch.y)
@@ -323,7 +323,7 @@ class Trainer:
             self.best[name].copy_(torch.where(of_run, value, self.best[name]))
 
     def _averages(self) -> dict[str, Tensor]:
-        """The averaged weights; empty where there are none."""
+        """The averaged weights; empty without averaging."""
         return {} if self.average is None else self.average.values
 
     def _stopped(self) -> Tensor:

@@ -52,6 +52,7 @@ class TrialJob:
     training: TrainingSpec
     device: str = "cpu"
     word: str = "trial"
+    saved: bool = True
 
     def answer(self, point: Point) -> Record:
         return train_record(self.task, *point.applied(self.network, self.training), self.runs, self.device)

@@ -145,8 +145,8 @@ def test_likelihood_and_conditionals_agree_with_listing(drawn: Drawn) -> None:
                     logits = logits + table[:, labels[last]]
                 if last == node and labels[first] >= 0:
                     logits = logits + table[labels[first]]
-            assert conditionals.shape[-1] >= count
-            close(conditionals[entry, node], logits.log_softmax(0))
+            close(conditionals[entry, node, :count], logits[:count].log_softmax(0))
+            assert (conditionals[entry, node, count:] == -torch.inf).all()
 
 
 def _table(drawn: Drawn, number: int) -> Tensor:
@@ -337,6 +337,25 @@ CHAIN = nt.Graph([[0, 1], [1, 2]])
 def test_bad_input(call: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("known", [None, torch.tensor([1, -1, -1])])
+@pytest.mark.parametrize("states", [None, 1, 2])
+def test_entries_beyond_the_labels_of_a_node_are_not_read(states: int | None, known: Tensor | None) -> None:
+    crf, draws = CRF(CHAIN, [2, 3, 1], states=states), torch.Generator().manual_seed(0)
+    unary = torch.randn(3, 3, generator=draws, dtype=DOUBLE)
+    table = torch.randn(3, 3, generator=draws, dtype=DOUBLE)
+    beyond = torch.arange(3) >= torch.tensor([2, 3, 1]).unsqueeze(1)
+    others = [unary.masked_fill(beyond, value) for value in (-torch.inf, 0.0, 50.0)]
+    expected, *found = (crf(each, table, known) for each in others)
+    for each in found:
+        torch.testing.assert_close(each.marginals, expected.marginals)
+        torch.testing.assert_close(each.log_partition, expected.log_partition)
+        assert not each.marginals[beyond].any()
+    for answer in (crf.map, crf.entropy):
+        torch.testing.assert_close(answer(others[2], table, known), answer(others[0], table, known))
+    if known is not None:
+        torch.testing.assert_close(crf.conditionals(others[2], table, known), crf.conditionals(others[0], table, known))
 
 
 def test_impossible_labels() -> None:

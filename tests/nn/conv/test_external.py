@@ -93,7 +93,7 @@ def test_concatenated_heads_make_states_wider() -> None:
     model = nt.GNN(3, 4, 5, 3, conv=partial(GATConv, heads=2))
     assert [conv.width for conv in model.schedule.convs] == [8, 8, 8]
     assert model(torch.randn(5, 3), EDGES).shape == (5, 5)
-    with pytest.raises(nt.InputError, match=r"it gives states of size 10. Set readout=True, or let the convolution"):
+    with pytest.raises(nt.InputError, match=r"it returns states of size 10. Set readout=True, or let the convolution"):
         nt.GNN(3, 4, 5, 3, conv=partial(GATConv, heads=2), readout=False)
 
 
@@ -129,7 +129,7 @@ def test_what_is_no_convolution() -> None:
         nt.GNN(3, 4, 5, conv=Summing)
     with pytest.raises(nt.InputError, match="GINConv raised TypeError: 'int' object is not callable"):
         nt.GNN(3, 4, 5, conv=GINConv)
-    with pytest.raises(nt.InputError, match=r"SplineConv raised TypeError: .*Fix other arguments with functools"):
+    with pytest.raises(nt.InputError, match=r"SplineConv raised TypeError: .*Set other arguments with functools"):
         nt.GNN(3, 4, 5, conv=SplineConv)
 
 

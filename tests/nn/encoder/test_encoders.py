@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch_geometric.data import Data
 
 import neuraltrees as nt
 from neuraltrees.nn.encoder import Categories, CategoryEncoder, TypedEncoder, make_encoder
@@ -31,6 +32,24 @@ def test_runs_at_once_equal_runs_one_by_one(features: object) -> None:
         torch.testing.assert_close(result[:, run], alone(x, kinds))
 
 
+@pytest.mark.parametrize("value", [2.5, -0.5, torch.nan])
+def test_a_category_is_an_integer(value: float) -> None:
+    encoder = CategoryEncoder(Categories((3,), numbers=1), width=4)
+    with pytest.raises(nt.InputError, match="Expected integers between 0 and 2 in column 0; got"):
+        encoder(torch.tensor([[1.0, 0.5], [value, 0.5]]))
+
+
+@pytest.mark.parametrize("wrong", [2, -1])
+def test_a_node_type_that_a_network_does_not_have(wrong: int) -> None:
+    x, kinds = torch.randn(3, 4), torch.tensor([0, 1, wrong])
+    for sizes in (({"room": 4, "object": 3}, 2), (4, {"room": 2, "object": 3})):
+        model = nt.GNN(sizes[0], 8, sizes[1], 2)
+        with pytest.raises(nt.InputError, match=f"Expected node_type between 0 and 1.*room, object; got {wrong}"):
+            model(x, EDGES, node_type=kinds)
+        with pytest.raises(nt.InputError, match="Expected node_type"):
+            model.plan(Data(x=x, edge_index=EDGES, node_type=kinds))
+
+
 def test_every_type_has_features_of_its_own_size() -> None:
     """What stands in the columns that a type does not have makes no difference, not even a number out of range."""
     encoder = TypedEncoder({"room": 2, "object": 5, "kind": Categories((3,))}, width=4)
@@ -42,9 +61,7 @@ def test_every_type_has_features_of_its_own_size() -> None:
     torch.testing.assert_close(encoder(x, kinds), encoder(other, kinds))
     room = encoder.encoders[0].lin
     torch.testing.assert_close(encoder(x, kinds)[0], x[0, :2] @ room.weight + room.bias)
-    with pytest.raises(
-        nt.InputError, match="Expected node_type, since there is an encoder each for room, object, kind"
-    ):
+    with pytest.raises(nt.InputError, match="Expected node_type, since room, object, kind have encoders of their own"):
         encoder(x)
 
 
@@ -90,7 +107,7 @@ def test_every_run_may_have_features_of_its_own(features: object) -> None:
 
 
 def test_features_of_another_number_of_runs() -> None:
-    with pytest.raises(nt.InputError, match=r"Expected features of shape \(n, 1\), or \(n, 3, 1\), .*got shape"):
+    with pytest.raises(nt.InputError, match=r"Expected dense features of shape \(n, 1\), or \(n, 3, 1\), .*got shape"):
         CategoryEncoder(Categories((4,)), 8, runs=3)(torch.zeros(5, 2, 1, dtype=torch.int64))
 
 

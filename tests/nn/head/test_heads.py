@@ -142,5 +142,5 @@ def test_graphs_without_nodes_or_edges_have_answers(pool: Any) -> None:
 def test_a_head_of_bags_says_what_it_needs() -> None:
     with pytest.raises(nt.InputError, match="Expected a schedule with states of bags for a head that pools them"):
         nt.GNN(3, 8, 2, head=GraphHead.pooling("sum", bags=True))
-    with pytest.raises(nt.InputError, match="Expected states of bags for a head that pools them; got none"):
+    with pytest.raises(nt.InputError, match="Expected states of bags, since the head pools bags; got none"):
         GraphHead(3, 2, bags=True)(torch.zeros(2, 3), Places())

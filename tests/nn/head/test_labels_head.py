@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 import neuraltrees as nt
 from neuraltrees.data.splits import random_node_split
-from neuraltrees.nn import GNN
+from neuraltrees.nn import GNN, LabelsHead
 from neuraltrees.training import NetworkSpec, Run, Task, TrainingSpec, fit
 
 PAIRS = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
@@ -32,6 +32,27 @@ def test_labels_change_the_answers_of_their_own_graph_alone() -> None:
     torch.testing.assert_close(model(data.x, model.plan(data)), none)
     assert not torch.allclose(one[1], other[1]) and not torch.allclose(one[1], none[1])
     torch.testing.assert_close(one[2:], none[2:])
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ([2, -1, -1, -1], "Expected known labels from 0 to 1, or -1; got 2 at node 0"),
+        ([-1, 3, -1, -1], "Expected known labels from 0 to 2, or -1; got 3 at node 1"),
+        ([-2, -1, -1, -1], "got -2 at node 0"),
+        ([0, 1], "a label or -1 for each of 4 nodes"),
+    ],
+)
+def test_labels_that_a_node_cannot_have(known: list[int], message: str) -> None:
+    for runs in (None, 2):
+        with pytest.raises(nt.InputError, match=message):
+            network(runs).plan(graph(), torch.tensor(known))
+
+
+def test_shares_of_hidden_labels_are_checked() -> None:
+    for options, message in (({"hidden": 0}, "hidden above 0"), ({"masks": 0}, "masks as an integer of at least 1")):
+        with pytest.raises(nt.InputError, match=message):
+            LabelsHead(8, 2, **options)
 
 
 def test_lessons_hide_what_they_ask_for() -> None:
@@ -70,5 +91,7 @@ def test_it_learns_to_read_its_neighbours_labels() -> None:
 def test_features_that_are_not_encoded_are_refused() -> None:
     data = graph()
     model = GNN(2, 8, {"a": 2, "b": 3}, 2, head="labels")
-    with pytest.raises(nt.InputError, match="Expected first states of size 8 to add vectors of labels to; got 2"):
+    with pytest.raises(
+        nt.InputError, match="Expected states of size 8 before the first round, to add vectors of labels to them; got 2"
+    ):
         model(data.x, model.plan(data, torch.zeros(4, dtype=torch.int64)))

@@ -193,7 +193,7 @@ def test_bad_input() -> None:
         posterior.fit(own, known >= 0, held_out)
     with pytest.raises(InputError, match="at least one held-out label in y, to learn from; got -1 everywhere"):
         posterior.fit(own, known, torch.full_like(known, -1))
-    with pytest.raises(InputError, match="held-out labels in y of nodes that are not known; node 0 is in both"):
+    with pytest.raises(InputError, match="held-out labels in y only for nodes without a known label; node 0 has both"):
         posterior.fit(own, known, torch.zeros_like(known))
     with pytest.raises(InputError, match="max_treewidth"):
         PottsPosterior(graph, max_treewidth=0)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from torch_geometric.nn import GraphConv
 
 from neuraltrees.errors import InputError
 from neuraltrees.nn import NeuralTree, TreeRounds
-from neuraltrees.nn.parallel import Group
+from neuraltrees.nn.parallel import Group, forest_parts
 from tests.nn.parallel.parted import CLASSES, FEATURES, Case, data_of, part, random_forest, swept, whole
 from tests.processes import MOST, Processes, processes
 
@@ -131,9 +132,19 @@ def test_bags_are_cut_at_few_edges() -> None:
     assert work.max() / work.mean() < 1.1
 
 
+@pytest.mark.parametrize("nodes", [2, 3, 4, 5, 8, 9])
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_a_path_is_cut_into_paths_of_equal_length(nodes: int, parts: int) -> None:
+    path = torch.arange(nodes)
+    found = torch.from_numpy(forest_parts(torch.stack([path[:-1], path[1:]]), np.ones(nodes), parts))
+    sizes = found.bincount(minlength=parts)
+    assert sizes.max() - sizes.min() <= 1
+    assert int((found.diff() != 0).sum()) == int((sizes > 0).sum()) - 1
+
+
 def test_a_network_that_cannot_be_cut_says_so() -> None:
     data = data_of(nx.path_graph(4))
-    with pytest.raises(InputError, match="Expected a head that answers for every node by its own state"):
+    with pytest.raises(InputError, match="Expected a head that can be computed in parts"):
         NeuralTree(FEATURES, 4, CLASSES, head="graph").part_plan(data, Group())
     with pytest.raises(InputError, match="Expected rounds that can be computed in parts"):
         NeuralTree(FEATURES, 4, CLASSES, conv=GraphConv).part_plan(data, Group())

@@ -44,21 +44,20 @@ def united(graph: Any) -> tuple[Graph, Int64, int]:
     )
 
 
-def integers(name: str, values: Any, count: int, least: int) -> Int64:
-    """So many integers, none below the least."""
-    array = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
-    array = array.astype(np.int64) if array.size == 0 else array
-    if not np.issubdtype(array.dtype, np.integer) or array.shape != (count,):
-        raise InputError(f"Expected {name} as {count} integers; got {array.dtype} of shape {array.shape}.")
-    if array.size and array.min() < least:
-        raise InputError(f"Expected {name} of at least {least}; got {int(array.min())}.")
-    return array.astype(np.int64)
+def own_labels(unary: Tensor, labels: Int64) -> Tensor:
+    """The potentials with -inf for labels that a node does not have, whatever was given there.
 
-
-def check_numbers(unary: Tensor, pairwise: Tensor, labels: Int64) -> None:
-    """Raises an error for NaN, inf, and a node without a possible label."""
+    Shapes: unary :math:`(*, n, C)`, labels :math:`(n)` → :math:`(*, n, C)`
+    """
+    if labels.min(initial=unary.shape[-1]) == unary.shape[-1]:
+        return unary
     own = torch.arange(unary.shape[-1]) < torch.from_numpy(labels).unsqueeze(1)
-    used = unary.detach().masked_fill(~own.to(unary.device), -torch.inf)
+    return unary.masked_fill(~own.to(unary.device), -torch.inf)
+
+
+def check_numbers(unary: Tensor, pairwise: Tensor) -> None:
+    """Raises an error for NaN, inf, and a node without a possible label."""
+    used = unary.detach()
     for name, each in (("unary", used), ("pairwise", pairwise.detach())):
         wrong = each.isnan() | (each == torch.inf)
         if bool(wrong.any()):

@@ -14,11 +14,12 @@ from torch_geometric.data import Data
 from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
-from neuraltrees.inference.crf.checks import check_limits, check_numbers, check_together, integers, united
+from neuraltrees.inference.crf.checks import check_limits, check_numbers, check_together, own_labels, united
 from neuraltrees.inference.crf.remainder import Structure
 from neuraltrees.inference.crf.solver import CRFAnswer, Evidence, Solver
 from neuraltrees.inference.crf.tables import EdgeTables
 from neuraltrees.inference.forest import Forest
+from neuraltrees.inference.forest.structure import integers
 
 Kind: TypeAlias = Literal["one", "relation", "edge"]
 
@@ -44,8 +45,9 @@ class CRF:
         memory_limit: bytes that tables may take; by default half of the memory of the machine, or of the GPU. What does
             not fit at once is computed in parts; a graph that does not fit alone raises `ModelTooLargeError`.
 
-    Shapes: unary :math:`(*B, n, C)`; pairwise :math:`(C, C)` for all edges, :math:`(T, C, C)` by `relation`, or
-    :math:`(E, C, C)` by edge, also with the batch before it; entries :math:`(y_u, y_v)` of `edges`, u < v
+    Shapes: unary :math:`(*B, n, C)`, whose entries beyond the labels of a node are not read; pairwise :math:`(C, C)`
+    for all edges, :math:`(T, C, C)` by `relation`, or :math:`(E, C, C)` by edge, also with the batch before it; entries
+    :math:`(y_u, y_v)` of `edges`, u < v
 
     >>> chain = CRF(Graph([[0, 1], [1, 2]]))
     >>> unary, alike = torch.zeros(3, 2), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -221,8 +223,9 @@ class CRF:
         solver = self._solver(width, "one" if one else "edge" if self._relation is None else "relation")
         tables = self._tables(pairwise, batch, width, solver)
         labels = None if known is None else self._known(known, batch)
+        unary = own_labels(unary, solver.structure.labels)
         if not torch.compiler.is_compiling():
-            check_numbers(unary, pairwise, solver.structure.labels)
+            check_numbers(unary, pairwise)
             if labels is not None:
                 _check_labels(labels, solver.structure.labels)
         return _Case(solver, unary.reshape(batch.numel(), *unary.shape[-2:]), tables, labels, batch)

@@ -95,7 +95,7 @@ def make_structure(
     if isinstance(graphs, Graph):
         graph = graphs
         of_graph = (
-            np.zeros(graph.num_nodes, np.int64) if owner is None else _numbers("owner", owner, graph.num_nodes, 0)
+            np.zeros(graph.num_nodes, np.int64) if owner is None else integers("owner", owner, graph.num_nodes, 0)
         )
         num_graphs = 1 if owner is None else int(of_graph.max(initial=-1)) + 1
     elif owner is not None:
@@ -108,12 +108,12 @@ def make_structure(
         of_graph = np.repeat(np.arange(num_graphs), [each.num_nodes for each in listed])
     if isinstance(cardinalities, int | np.integer):
         cardinalities = np.full(graph.num_nodes, cardinalities)
-    states = _numbers("cardinalities", cardinalities, graph.num_nodes, 1)
+    states = integers("cardinalities", cardinalities, graph.num_nodes, 1)
     source, target = graph._upper_edges()
     if (across := np.flatnonzero(of_graph[source] != of_graph[target])).size:
         edge = (int(source[across[0]]), int(target[across[0]]))
         raise InputError(f"Expected edges inside graphs; edge {edge} joins variables of two owners.")
-    table = np.arange(len(source)) if relation is None else _numbers("relation", relation, len(source), 0)
+    table = np.arange(len(source)) if relation is None else integers("relation", relation, len(source), 0)
     free = (states[source] > 1) & (states[target] > 1)
     if not free.all():
         graph = Graph(np.stack([source[free], target[free]]), num_nodes=graph.num_nodes)
@@ -121,8 +121,8 @@ def make_structure(
     return Structure(states, of_graph, num_graphs, source, target, table, steps)
 
 
-def _numbers(name: str, values: Any, count: int, least: int) -> Int64:
-    """So many integers, none below the least."""
+def integers(name: str, values: Any, count: int, least: int) -> Int64:
+    """An array of `count` integers of at least `least`; `InputError` for anything else."""
     array = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
     array = array.astype(np.int64) if array.size == 0 else array
     if not np.issubdtype(array.dtype, np.integer) or array.shape != (count,):

@@ -18,14 +18,14 @@ from neuraltrees.nn.messages import Messages
 
 @dataclass(frozen=True)
 class ConvOptions:
-    """What a network tells each of its convolutions beside the sizes of its states.
+    """What a network passes to each of its convolutions in addition to the sizes of states.
 
     Args:
         runs: number of independent runs; None for a single one without the extra dimension.
-        relations: number of edge types whose messages have weights of their own; 1 for no difference.
-        edge_channels: size of the edge features that messages carry; None where there are none.
-        heads: attention heads, for convolutions that have them.
-        dropout: share of the attention weights dropped in training, likewise.
+        relations: number of edge types with weights of their own; 1 for the same weights on all edges.
+        edge_channels: size of the edge features that messages carry; None if there are none.
+        heads: number of attention heads, for convolutions with attention.
+        dropout: share of the attention weights dropped in training, for convolutions with attention.
         last: whether it is the last round.
     """
 
@@ -40,17 +40,17 @@ class ConvOptions:
 class Convolution(nn.Module):
     """One round of AGG.
 
-    `bind` turns the messages of a round into what `forward` applies; it knows neither weights nor states, so it is done
-    once for a tree that does not change. A convolution of one's own is a subclass with these two methods and a
-    constructor `(in_channels, out_channels, options)`.
+    `bind` prepares the messages of a round for `forward`. It depends on neither weights nor states, so it is called
+    once for a tree that does not change. Your own convolution is a subclass with these two methods and a constructor
+    `(in_channels, out_channels, options)`.
 
     A class declares:
 
-    - `activation`: applied to its result before the next round.
-    - `norm`: whether a batch norm stands before that activation.
+    - `activation`: the function applied to its result before the next round.
+    - `norm`: whether a batch norm precedes that activation.
     - `reads_edges`: whether `forward` uses edge features.
-    - `pools`: whether the round is linear, so that the mean over leaves may be joined to it: `bind` then gets `pool`.
-    - `capturable`: whether its work may be captured as a CUDA graph: no step of it waits for the GPU.
+    - `pools`: whether the round is linear, so that the mean over leaves can be merged into it: `bind` then gets `pool`.
+    - `capturable`: whether its work can be captured as a CUDA graph, that is, never waits for the GPU.
 
     `width` is the size of the states after the round.
 
@@ -69,12 +69,12 @@ class Convolution(nn.Module):
         self.width = out_channels
 
     def bind(self, messages: Messages, backend: Backend = SCATTER, pool: Coefficients | None = None) -> Any:
-        """What `forward` needs of the messages of a round.
+        """What `forward` needs to know about the messages of a round.
 
         Args:
-            messages: of the round.
-            backend: makes the maps.
-            pool: a linear map to apply to the result; given only to a convolution that `pools`.
+            messages: the messages of the round.
+            backend: constructs the maps.
+            pool: a linear map to apply to the result; passed only to a convolution that `pools`.
         """
         raise NotImplementedError
 
@@ -84,16 +84,16 @@ class Convolution(nn.Module):
         Args:
             h: the states before it; features may be sparse in the first round.
             bound: what `bind` returned.
-            edges: edge features, a row for each that the messages name.
+            edges: the rows of edge features that the messages carry.
         """
         raise NotImplementedError
 
     def activation(self, h: Tensor) -> Tensor:
-        """What is applied to the result before the next round."""
+        """The function applied to the result before the next round."""
         return h.relu()
 
     def reset_parameters(self) -> None:
-        """Draws all parameters anew."""
+        """Resets all parameters to new random values."""
         for module in self.modules():
             if isinstance(module, RunLinear):
                 module.reset_parameters()
@@ -109,7 +109,7 @@ class Convolution(nn.Module):
 
 @dataclass(frozen=True)
 class Term:
-    """A summand :math:`A h W` of a round, with the map or the product first, whichever is cheaper."""
+    """A summand :math:`A h W` of a round, computed as (A h) W or A (h W), whichever is cheaper."""
 
     map: Map
     map_first: bool
@@ -121,7 +121,7 @@ class Term:
         if isinstance(map, ScatterMap):
             return cls(map, False)
         (rows, columns), wide = map.shape, lin.in_channels * lin.out_channels
-        # A multiplication of the product is about four times as quick as one of the map, which waits for memory.
+        # A multiplication of the product is about four times as fast as one of the map, which is bound by memory.
         first = rows * wide + 4 * map.entries * lin.in_channels
         return cls(map, first < columns * wide + 4 * map.entries * lin.out_channels)
 
@@ -150,7 +150,7 @@ class LinearRound:
 
 
 def needed(edges: Tensor | None) -> Tensor:
-    """The edge features of a convolution that was made for some."""
+    """The edge features of a convolution that needs them; `InputError` if there are none."""
     if edges is None:
         raise InputError(
             "Expected edge_attr, since the network was made with edge_channels; got none. Pass edge_attr to forward."

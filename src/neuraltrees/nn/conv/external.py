@@ -28,14 +28,14 @@ class ExternalConv(Convolution):
     """Wraps a PyG convolution, made as `make(in_channels, out_channels)` and called as `conv(h, edge_index)`.
 
     Where messages carry edge features, a constructor that takes `edge_dim` gets their size and a `forward` that takes
-    `edge_attr` gets the features. What such a class does to its input is not known, so that it sees every node of the
-    graph or tree with its state. R runs have R sets of weights, stacked, and are computed one after another. Random
-    numbers that it draws in training, such as dropout, come from a seed of the run and the step.
+    `edge_attr` gets the features. Nothing is known about what such a class computes, so it gets every node of the graph
+    or tree with its own state: equal states are not merged. R runs have R sets of weights, stacked, and are computed
+    one after another. Random numbers that it draws in training, such as dropout, are seeded by the run and the step.
 
     Args:
         make: a PyG convolution class, or a function of the sizes such as `partial(GATConv, heads=2, concat=False)`.
         in_channels: size of the states.
-        out_channels: size asked for; `width` is what comes out.
+        out_channels: requested size of the result; `width` is the actual one.
         options: runs and edge features; relations are refused.
     """
 
@@ -47,7 +47,8 @@ class ExternalConv(Convolution):
         super().__init__(in_channels, out_channels, options)
         if options.relations > 1:
             raise InputError(
-                "Expected a convolution by name for relations; got a PyG class, which knows none. Leave relations out."
+                "Expected gcn, sage, gat or gin for relations; got a PyG class, which has no relations. Leave relations "
+                "out."
             )
         made = [_make(make, in_channels, out_channels, options) for _ in range(options.runs or 1)]
         self.reads_edges = options.edge_channels is not None and "edge_attr" in _parameters(type(made[0]).forward)
@@ -79,7 +80,7 @@ class ExternalConv(Convolution):
                     getattr(self, self._names[name])[run] = value
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ExternalConv:
-        """A copy; results that a PyG class keeps of its last call, which torch refuses to copy, are detached in it."""
+        """A copy. Results that a PyG class keeps from its last call are detached in it, since torch cannot copy them."""
         hidden = [each for made in self.__dict__.get("_template", ()) for each in made.modules()]
         for module in (*self.modules(), *hidden):
             for value in vars(module).values():
@@ -117,12 +118,12 @@ class ExternalConv(Convolution):
         return conv(h, edge_index, edge_attr=edges) if self.reads_edges else conv(h, edge_index)
 
     def _measured_width(self, conv: nn.Module) -> int:
-        """The size of what comes out of a graph of two nodes: heads that are concatenated make it larger."""
+        """The size of the result, measured on a graph of two nodes: concatenated heads make it larger."""
         like = next(iter(_tensors(conv).values()), torch.zeros(()))
         device = like.device
         edges = torch.zeros(2, self.options.edge_channels or 1, device=device) if self.reads_edges else None
         x, index = torch.zeros(2, self.in_channels, device=device), torch.tensor([[0, 1], [1, 0]], device=device)
-        probe = deepcopy(conv).eval()  # some remember the first graph they see
+        probe = deepcopy(conv).eval()  # some convolutions cache the first graph
         try:
             with torch.no_grad():
                 out = self._call(probe, x, index, edges)
@@ -138,7 +139,7 @@ class ExternalConv(Convolution):
 
     @contextmanager
     def _seeded(self, run: int) -> Iterator[None]:
-        """Lets the random numbers of a run depend on its seed, the step and the place in the network alone."""
+        """Makes the random numbers of a run depend only on its seed, the step and the place in the network."""
         if not self.training or self.masks is None:
             yield
             return
@@ -149,7 +150,7 @@ class ExternalConv(Convolution):
 
 @dataclass(frozen=True)
 class Edges:
-    """What an external convolution is called with: the edges, and the map from edge features to them."""
+    """The arguments of an external convolution: the edges, and the map from edge features to them."""
 
     edge_index: Tensor
     carried: Map | None
@@ -164,8 +165,8 @@ def _make(make: MakeConv, in_channels: int, out_channels: int, options: ConvOpti
     except Exception as error:
         raise InputError(
             f"Expected a PyG convolution class or function that is called as conv(in_channels, out_channels); "
-            f"{getattr(make, '__name__', make)!s} raised {type(error).__name__}: {error}. Fix other "
-            f"arguments with functools.partial."
+            f"{getattr(make, '__name__', make)!s} raised {type(error).__name__}: {error}. Set other arguments with "
+            f"functools.partial."
         ) from error
     if not isinstance(conv, nn.Module):
         raise InputError(f"Expected conv(in_channels, out_channels) to make a module; got {type(conv).__name__}.")
@@ -173,7 +174,7 @@ def _make(make: MakeConv, in_channels: int, out_channels: int, options: ConvOpti
 
 
 def _parameters(function: Callable[..., Any]) -> set[str]:
-    """The names that a function or a class takes, and those of its parents where it passes on keyword arguments."""
+    """The parameter names of a function, or of the constructors of a class and its parents."""
     if isinstance(function, partial):
         return _parameters(function.func) - set(function.keywords)
     if inspect.isclass(function):
@@ -193,7 +194,7 @@ def _tensors(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _of_run(h: Tensor, run: int) -> Tensor:
-    """The states of one run; those that all runs share have no dimension for it."""
+    """The states of one run; states that all runs share have no run dimension."""
     return h if h.dim() == 2 else h[:, run]
 
 

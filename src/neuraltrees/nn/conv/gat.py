@@ -26,9 +26,9 @@ class GATConv(Convolution):
     :math:`h'_v = b + \big\Vert_k \sum_u α^k_{uv} (h_u W^k + e_{uv} W_e^k)` with
     :math:`α^k_{uv} = \mathrm{softmax}_u\, \mathrm{LeakyReLU}(a^k_s · h_u W^k + a^k_t · h_v W^k +
     a^k_e · e_{uv} W_e^k)`:
-    edge features enter the attention, as in PyG, and the message as well; the node itself has none. The heads are
-    concatenated, or averaged if `concat` is false. With more than one relation, neighbours of each have a :math:`W`
-    and an :math:`a_s` of their own.
+    edge features enter both the attention, as in PyG, and the message; the node itself has none. The heads are
+    concatenated, or averaged if `concat` is false. With more than one relation, each relation has its own :math:`W` and
+    :math:`a_s`.
 
     Args:
         in_channels: size of the states.
@@ -81,12 +81,12 @@ class GATConv(Convolution):
         everyone = torch.arange(rows, device=messages.source.device)
         ones, own = torch.ones_like(messages.count), torch.ones_like(messages.degree)
         several = len(self.lins) > 1
-        # The weights of the relations lie one after another, each a row of states.
+        # The states multiplied by the weights of each relation are stacked, one relation after another.
         block = messages.relation if several else torch.zeros_like(messages.relation)
         last = torch.full_like(messages.own, len(self.lins) - 1)
         height = len(self.lins) * columns
         at_own = messages.own + last * columns
-        # Every node attends to itself as well; what is zero takes part in the softmax alone.
+        # Every node attends to itself as well; a zero state takes part in the softmax only.
         state, part = torch.cat([messages.source, messages.own]), torch.cat([block, last])
         used, size = torch.ones_like(state, dtype=torch.bool), columns
         if messages.zero:
@@ -142,13 +142,13 @@ class GATConv(Convolution):
         Shapes: z :math:`(N, *, heads, O)` → a list of :math:`(N, *, heads, 2)`
         """
         parts = z.tensor_split(len(self.lins))
-        # Every head of every run has weights of its own, so that they all are runs here.
+        # Every head of every run has its own weights, so heads are treated as runs here.
         pairs = [torch.stack([a, self.att_target], -1).view(-1, self.out_channels, 2) for a in self.att_source]
         logits = [product(part.flatten(1, -2), pair) for part, pair in zip(parts, pairs, strict=True)]
         return [each.view(-1, *z.shape[1:-1], 2) for each in logits]
 
     def _logits_before(self, h: Tensor | SparseMap, weights: Sequence[Tensor]) -> list[Tensor]:
-        """The same from the states before: :math:`a · (h W) = h (W a)` costs as much as a few more columns of W."""
+        """The same from the states before the product: :math:`a · (h W) = h (W a)` costs a few more columns of W."""
         logits = []
         for attention, weight in zip(self.att_source, weights, strict=True):
             by_head = self._by_head(weight)
@@ -159,21 +159,21 @@ class GATConv(Convolution):
 
 
 def _attention(logit: Tensor, own: Tensor, bound: Attention) -> tuple[Tensor, Tensor]:
-    """The share of every message and of the state itself in what a state attends to.
+    """The attention weights: the share of every message, and of the state itself.
 
     Shapes: logit :math:`(E, *, heads)`, own :math:`(M, *, heads)` → the same
     """
     count = bound.count.view(-1, *[1] * (logit.dim() - 1))
     if torch.compiler.is_exporting():
-        # Programs of AOTInductor crash where several rounds have a maximum per state each (`scatter_reduce`). In double
-        # precision one maximum for all will do: shares below exp(-700) are zero.
+        # Programs of AOTInductor crash if several rounds compute a maximum per state (`scatter_reduce`). In double
+        # precision one maximum for all states suffices: shares below exp(-700) are zero.
         kind = own.dtype
         logit, own, count = logit.double(), own.double(), count.double()
         highest = torch.cat([logit, own]).amax(0)
         weight, own = (logit - highest).exp() * count, (own - highest).exp()
         total = own + bound.sum(weight)
         return (weight / bound.target(total)).to(kind), (own / total).to(kind)
-    # Every node attends to itself as well, so its own logit is a start for the maximum of each softmax.
+    # Every node attends to itself as well, so the maximum of each softmax starts at the node's own logit.
     where = bound.index.view(-1, *[1] * (logit.dim() - 1)).expand_as(logit)
     peak = own.detach().scatter_reduce(0, where, logit.detach(), "amax")
     weight, own = (logit - bound.target(peak)).exp() * count, (own - peak).exp()
@@ -195,7 +195,7 @@ def _edge_attention(messages: Messages, backend: Backend) -> EdgeAttention:
 
 @dataclass(frozen=True)
 class EdgeAttention:
-    """From edge features to the messages that carry them, and their sum with the attention of each message."""
+    """The map from edge features to the messages that carry them, and their sum weighted by attention."""
 
     carried: Map
     spread: WeightedSum
@@ -203,18 +203,18 @@ class EdgeAttention:
 
 @dataclass(frozen=True)
 class Attention:
-    """The maps of a round, its fixed tensors and what it knows beforehand.
+    """The maps of a round and its constants.
 
     Args:
         source, target: from states before and after the round to messages.
         own: from states before the round to the same node's state after it.
         sum: from messages to the states that receive them.
         spread: the sum of the attended states.
-        index, count: of every message, the state that receives it and how many equal ones it stands for.
-        zero: whether the last state before the round is zero and left out.
-        few: whether the states are fewer than their channels.
+        index, count: for every message, the state that receives it and how many equal messages it stands for.
+        zero: whether the last state before the round is zero and omitted.
+        few: whether there are fewer states than channels.
         edges: the maps of edge features, if there are any.
-        numbers: of messages and states in the whole that they are a part of; None for a whole.
+        numbers: see `Numbers`; None for a whole graph or tree.
     """
 
     source: Map

@@ -16,7 +16,7 @@ class GCNConv(Convolution):
     r""":math:`h'_v = b + \sum_{u ∈ N(v) ∪ \{v\}} (h_u W + e_{uv} W_e) / \sqrt{d_u d_v}`, where
     :math:`d_v = |N(v)| + 1`; the node itself has no edge features.
 
-    With more than one relation, neighbours of each and the node itself have weights of their own.
+    With more than one relation, each relation and the node itself have their own weights.
     """
 
     pools = True

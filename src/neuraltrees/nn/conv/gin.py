@@ -19,9 +19,9 @@ from neuraltrees.nn.messages import Messages
 class GINConv(Convolution):
     r""":math:`h'_v = \mathrm{MLP}\big((1 + ε) h_v + \sum_{u ∈ N(v)} h_u\big)`, a two-layer MLP and a trained ε.
 
-    With edge features (GINE), a message is :math:`\mathrm{relu}(h_u + e_{uv} W_e + b_e)` in place of :math:`h_u`. The
-    first layer of the MLP is linear, so that without edge features it is applied before the sum. With more than one
-    relation, it has weights of their own for neighbours of each.
+    With edge features (GINE), a message is :math:`\mathrm{relu}(h_u + e_{uv} W_e + b_e)` instead of :math:`h_u`. The
+    first layer of the MLP is linear, so without edge features it is applied before the sum. With more than one
+    relation, its weights for the neighbours differ by relation.
     """
 
     norm = True
@@ -66,8 +66,8 @@ class GINConv(Convolution):
         assert bound.sent is not None and bound.carried is not None and self.lin_edge is not None
         if not isinstance(h, Tensor) or h.layout != torch.strided:
             raise InputError(
-                "Expected dense features for GIN with edge features, which adds them to each other; got sparse ones. "
-                "Use x.to_dense()."
+                "Expected dense features for GIN with edge features, which adds node and edge features; got sparse "
+                "ones. Use x.to_dense()."
             )
         carried = bound.carried(self.lin_edge.multiply(edges))
         sent = bound.sent(h)
@@ -78,8 +78,8 @@ class GINConv(Convolution):
 
 @dataclass(frozen=True)
 class SumRound:
-    """The maps of a round: to each state its own, and the sums of the messages of every relation. With edge features,
-    also from states and from edge features to messages.
+    """The maps of a round: from each state to the same node's next state, and the sums of messages per relation. With
+    edge features, also from states and from edge features to messages.
     """
 
     own: Map

@@ -14,7 +14,7 @@ from neuraltrees.nn.messages import Messages
 class SAGEConv(Convolution):
     r""":math:`h'_v = \mathrm{mean}_{u ∈ N(v)} (h_u W_l + e_{uv} W_e) + h_v W_r + b`.
 
-    With more than one relation, neighbours of each have a :math:`W_l` of their own; the mean is over all of them.
+    With more than one relation, each has its own :math:`W_l`; the mean is over all neighbours.
     """
 
     pools = True

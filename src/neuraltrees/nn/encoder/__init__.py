@@ -14,10 +14,10 @@ Features: TypeAlias = int | Categories | Mapping[str, int | Categories]
 
 
 def make_encoder(features: Features, width: int, runs: int | None = None) -> Encoder | None:
-    """The encoder of such features, or none for plain numbers, which the first round maps itself.
+    """The encoder of these features; None for plain numbers, which the first round reads directly.
 
     Args:
-        features: number of features, `Categories`, or either for each node type.
+        features: number of features, `Categories`, or a mapping of node types to either.
         width: size of the first states.
         runs: number of independent runs.
 

@@ -15,7 +15,7 @@ from neuraltrees.errors import InputError
 from neuraltrees.nn.encoder.encoder import Encoder
 from neuraltrees.nn.ensemble.linear import RunLinear, product
 
-FEW = 1024  # rows of a table, up to which it is read by a product on a GPU
+FEW = 1024  # on a GPU, tables of at most this many rows are read by a matrix product
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Categories:
 
     Args:
         sizes: the number of values of every column.
-        vocabulary: the name of what the values mean, where there is one, such as `ogb-atoms`. It is kept with a trained
-            network, so that predictions for other inputs, such as SMILES, number theirs alike.
-        numbers: how many columns of plain numbers follow, such as positional encodings.
+        vocabulary: the name of the numbering of the values, if it has one, such as `ogb-atoms`. It is stored with a
+            trained network, so that predictions for other inputs, such as SMILES, use the same numbers.
+        numbers: number of columns of plain numbers that follow, such as positional encodings.
 
     >>> Categories((28,)).width, Categories((28,), numbers=20).width
     (1, 21)
@@ -59,15 +59,15 @@ class Categories:
 
 
 class CategoryEncoder(Encoder):
-    r""":math:`h_v = \sum_k E_k[x_{vk}] + z_v W`, an embedding table per column of integers and a linear map of the
-    numbers z, if there are any.
+    r""":math:`h_v = \sum_k E_k[x_{vk}] + z_v W`, with an embedding table per column of integers and a linear map of
+    the columns z of plain numbers, if there are any.
 
     Args:
         categories: the number of values of every column.
         width: size of the embeddings.
         runs: number of independent runs.
 
-    Shapes: x :math:`(n, K)`, integers, or :math:`(n, R, K)` for other integers in every run → :math:`(n, *, width)`
+    Shapes: x :math:`(n, K)`, or :math:`(n, R, K)` if runs have different features → :math:`(n, *, width)`
     """
 
     first: Tensor
@@ -95,8 +95,8 @@ class CategoryEncoder(Encoder):
         if (x.dim() != 2 and not own_runs) or x.shape[-1] != self.categories.width or x.layout != torch.strided:
             more = "" if self.runs is None else f", or (n, {self.runs}, {self.categories.width})"
             raise InputError(
-                f"Expected features of shape (n, {self.categories.width}){more}, a column for each of the categories; "
-                f"got shape {tuple(x.shape)}."
+                f"Expected dense features of shape (n, {self.categories.width}){more}, one column per category; got "
+                f"shape {tuple(x.shape)}."
             )
         found = self._embedded(x[..., : len(self.categories.sizes)], own_runs)
         if self.lin is not None:
@@ -107,7 +107,7 @@ class CategoryEncoder(Encoder):
         self._check_range(x)
         index = x.long() + self.first
         if x.is_cuda and not own_runs and self.weight.shape[-2] <= FEW:
-            # A product: its gradient waits for nothing and is the same every time.
+            # The gradient of a product does not synchronise with the GPU and is deterministic.
             chosen = self.weight.new_zeros(len(x), self.weight.shape[-2]).scatter_(1, index, 1.0)
             return product(chosen, self.weight)
         if self.runs is None:
@@ -122,11 +122,13 @@ class CategoryEncoder(Encoder):
     def _check_range(self, x: Tensor) -> None:
         """Raises `InputError` for a value that a column does not have: it would be read as one of another column.
 
-        A GPU is not waited for: what is trained there has been checked by its `Task`.
+        Nothing is checked on a GPU, which would have to wait: a `Task` has checked what is trained there.
         """
         if x.is_cuda or torch.compiler.is_compiling() or x.numel() == 0:
             return
-        wrong = (x < 0) | (x >= self.sizes)
+        wrong = ~((x >= 0) & (x < self.sizes))  # so that NaN is wrong
+        if x.is_floating_point():
+            wrong |= x != x.floor()
         if bool(wrong.any()):
             place = tuple(wrong.nonzero()[0].tolist())
             raise InputError(

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 class Encoder(nn.Module):
     """First states from raw features.
 
-    - `width`: size of what comes out.
+    - `width`: size of the states that it returns.
     """
 
     width: int
@@ -18,5 +18,5 @@ class Encoder(nn.Module):
         raise NotImplementedError
 
     def reset_parameters(self) -> None:
-        """Draws all parameters anew."""
+        """Resets all parameters to new random values."""
         raise NotImplementedError

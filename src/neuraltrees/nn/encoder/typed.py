@@ -1,4 +1,4 @@
-"""Features of other sizes per node type: one encoder each."""
+"""Node types with different features: one encoder per type."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class LinearEncoder(Encoder):
 class TypedEncoder(Encoder):
     """One encoder per node type.
 
-    Narrower features are padded: a node of a type with F features has them in its first F columns, and what stands in
-    the others does not matter.
+    Narrower features are padded: a node of a type with F features has them in its first F columns, and the values in
+    the other columns are ignored.
 
     Args:
-        features: number of features, or `Categories`, of each node type; types are numbered as the mapping lists them.
+        features: number of features, or `Categories`, per node type; types are numbered in the order of the mapping.
         width: size of the states.
         runs: number of independent runs.
 
@@ -65,17 +65,17 @@ class TypedEncoder(Encoder):
     def forward(self, x: Tensor, node_type: Tensor | None = None) -> Tensor:
         if node_type is None:
             raise InputError(
-                f"Expected node_type, since there is an encoder each for {', '.join(self.types)}; got none. "
-                f"Pass it to forward."
+                f"Expected node_type, since {', '.join(self.types)} have encoders of their own; got none. Pass it to "
+                f"forward, or set data.node_type before planning."
             )
         if x.dim() not in (2, 3) or x.layout != torch.strided or x.shape[-1] < max(self.columns):
             raise InputError(
-                f"Expected dense features of shape (n, {max(self.columns)}) or (n, runs, {max(self.columns)}), as many "
-                f"as the widest node type has; got shape {tuple(x.shape)}."
+                f"Expected dense features of shape (n, {max(self.columns)}) or (n, runs, {max(self.columns)}), the "
+                f"number of features of the widest node type; got shape {tuple(x.shape)}."
             )
         out: Tensor | None = None
         for kind, (encoder, columns) in enumerate(zip(self.encoders, self.columns, strict=True)):
-            # Columns of other types may hold anything, which must not become the index of an embedding.
+            # Rows of other types may hold any numbers, which must not become indices of an embedding.
             mine = torch.where((node_type == kind).view(-1, *[1] * (x.dim() - 1)), x[..., :columns], 0)
             states = encoder(mine)
             kinds = node_type.view(-1, *[1] * (states.dim() - 1))

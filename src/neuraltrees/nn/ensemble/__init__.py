@@ -1,1 +1,1 @@
-"""R runs at once: linear maps, norms, dropout and sparse products with a dimension of runs."""
+"""R runs at once: linear layers, norms, dropout and sparse products with a run dimension."""

@@ -1,4 +1,4 @@
-"""How the sums of a round are computed: message by message, or in passes that are prepared once per tree."""
+"""How the sums of a round are computed: message by message, or by sparse matrices that are prepared once per tree."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from neuraltrees.nn.ensemble.weighted_sum import FusedSum, ScatterSum, SumEntrie
 
 @dataclass(frozen=True)
 class ScatterBackend:
-    """Nothing is prepared: for a structure that is seen once, and for `torch.export`."""
+    """Nothing is prepared: for a structure that is used once, and for `torch.export`."""
 
     prepared: ClassVar[bool] = False
 
     def map(self, entries: Coefficients) -> ScatterMap:
-        """A sum of states with fixed coefficients."""
+        """Sums of states with fixed coefficients."""
         return ScatterMap(entries)
 
     def choice(self, index: Tensor, columns: int) -> ScatterChoice:
-        """Some of so many states, one after another."""
+        """The map from `columns` states to those of the index."""
         return ScatterChoice(index, columns)
 
     def weighted_sum(self, messages: SumEntries) -> ScatterSum:
-        """A sum of states with weights that are computed."""
+        """Sums of states with computed weights."""
         return ScatterSum(messages)
 
 
 @dataclass(frozen=True)
 class SparseBackend:
-    """Compressed rows, made once: for a structure that is used in many steps."""
+    """Sparse matrices in compressed rows, made once: for a structure that is used in many steps."""
 
     dtype: torch.dtype = torch.float32
-    device: torch.device = torch.device("cpu")  # noqa: RUF009  a device is a plain value
+    device: torch.device = torch.device("cpu")  # noqa: RUF009  # a device is immutable
     prepared: ClassVar[bool] = True
 
     def map(self, entries: Coefficients) -> SparseMap:
-        """A sum of states with fixed coefficients."""
+        """Sums of states with fixed coefficients."""
         return SparseMap.of(entries, self.dtype, self.device)
 
     def choice(self, index: Tensor, columns: int) -> SparseMap:
-        """Some of so many states, one after another."""
+        """The map from `columns` states to those of the index."""
         return SparseMap.choosing(index, columns, self.dtype, self.device)
 
     def weighted_sum(self, messages: SumEntries) -> FusedSum:
-        """A sum of states with weights that are computed."""
+        """Sums of states with computed weights."""
         return FusedSum(messages, self.device)
 
 

@@ -1,4 +1,4 @@
-"""Dropout that draws from torch's generator, or for every run from a seed of its own."""
+"""Dropout that draws from torch's generator, or from a seed per run."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from torch import Tensor, nn
 class DropoutMasks:
     """Counter-based dropout masks for R runs at once.
 
-    Every entry is a hash of the run's seed, the step, the place in the network and the entry's number. A run sees the
-    same masks whichever runs are trained beside it, on any device, and after a resumed break: the step is all there is
-    to remember.
+    Every entry is a hash of the run's seed, the step, the place in the network and the entry's number. A run has the
+    same masks whichever runs are trained with it, on any device, and after a training is resumed: the only state is the
+    number of the step.
 
     Args:
-        seeds: of the runs.
-        places: how many places of the network draw masks.
-        stream: masks of other streams are other ones, as processes need that have rows of their own.
+        seeds: the seed of every run.
+        places: number of places in the network that draw masks.
+        stream: different streams have different masks, for processes that compute different rows.
 
     Shapes: seeds :math:`(R)`
     """
 
     def __init__(self, seeds: Tensor, places: int = 1, stream: int = 0) -> None:
-        # Spread over all 64 bits, so that no run at one step has the numbers of another run at another.
+        # Spread over all 64 bits, so that different runs and steps have different random numbers.
         self._seeds = _mixed((seeds * _GOLDEN + _GOLDEN) ^ (stream * 0x5851F42D4C957F2D), _MULTIPLIERS_64, 31)
         self._entries: dict[tuple[int, int, int | None], tuple[Tensor, Tensor | None]] = {}
         self.step = torch.zeros((), dtype=torch.int64, device=seeds.device)
@@ -35,33 +35,33 @@ class DropoutMasks:
         self.go_to(self.step)
 
     def go_to(self, step: Tensor | int) -> None:
-        """Sets the number of the step. All tensors stay where they are, since captured work reads them there."""
+        """Sets the number of the step, in place: captured work reads these tensors."""
         self.step.copy_(torch.as_tensor(step))
         keys = _mixed(self._seeds + self.step * _MULTIPLIERS_64[1], _MULTIPLIERS_64, 29)
         self._keys.copy_(_mixed(keys ^ self._places, _MULTIPLIERS_64, 31) >> 32)
 
     def seed_of(self, run: int, place: int) -> int:
-        """A seed for a generator of one's own, for this run and step at this place."""
+        """A seed for another generator, of this run and step at this place."""
         return int(self._keys[place, run]) & 0xFFFFFFFF
 
     def mask(self, shape: tuple[int, int], place: int, dropped: float, numbers: Tensor | None = None) -> Tensor:
-        """Zero for the entries that are dropped, for the others what they are scaled by.
+        """Zero for dropped entries; for the others the factor that they are scaled by.
 
         Args:
-            shape: of the states.
-            place: in the network.
-            dropped: share of the entries.
-            numbers: of the rows, where these are some of a larger tensor; by default from 0.
+            shape: shape of the states.
+            place: place in the network.
+            dropped: share of the entries that are dropped.
+            numbers: the numbers of the rows, if they are some rows of a larger tensor; by default 0, 1, 2, …
 
         Shapes: shape :math:`(N, F)`, numbers :math:`(N)` → :math:`(N, R, F)`
         """
         hashes = self._mixed_entries(shape, numbers) ^ self._keys[place].view(1, -1, 1)
         hashes = _mixed(hashes, _MULTIPLIERS_32, 15)
-        # Uniform numbers between -p and 1 - p: the ceiling is 0 or 1, and much quicker than a comparison on a CPU.
+        # Uniform numbers between -p and 1 - p: the ceiling is 0 or 1, and on a CPU much faster than a comparison.
         return hashes.float().mul_(2.0**-32).add_(0.5 - dropped).ceil_().mul_(1 / (1 - dropped))
 
     def drop(self, h: Tensor, place: int, dropped: float, numbers: Tensor | None = None) -> Tensor:
-        """The entries that are not dropped, scaled up; the mask is computed again for the gradient and stored nowhere.
+        """The states with some entries dropped and the others scaled; on a GPU the mask is recomputed for the gradient.
 
         Shapes: h :math:`(N, R, *)`
         """
@@ -72,14 +72,14 @@ class DropoutMasks:
         return out
 
     def drop_on_gpu(self, h: Tensor, place: int, dropped: float, numbers: Tensor | None = None) -> Tensor:
-        """The same numbers as from `mask`, by one kernel that reads and writes every entry once."""
+        """The states times `mask`, by one kernel that reads and writes every entry once."""
         flat = h.reshape(h.shape[0], h.shape[1], -1)
         entries, key = self._mixed_entries((flat.shape[0], flat.shape[2]), numbers), self._keys[place].view(1, -1, 1)
         return _kernel(dropped)(entries, key, flat.view(torch.int32)).view(torch.float32).view(h.shape)
 
     def _mixed_entries(self, shape: tuple[int, int], numbers: Tensor | None) -> Tensor:
         rows, columns = shape
-        # Numbers are told apart by their identity, and kept so that no others get it.
+        # Tensors of numbers are distinguished by their id, and kept alive so that no other tensor gets it.
         key = (rows, columns, None if numbers is None else id(numbers))
         if key not in self._entries:
             if numbers is None:
@@ -94,8 +94,8 @@ class DropoutMasks:
 class Dropout(nn.Module):
     """Sets a share of the entries to zero in training and scales the others up.
 
-    With `masks`, which a trainer sets, every run has masks of its own; else torch's generator draws them. Rows that are
-    a part of a larger tensor have the masks that they have there, if their `numbers` are given.
+    With `masks`, which a trainer sets, every run has its own masks; else torch's generator draws them. If `numbers` are
+    given, rows of a part have the masks that they have in the whole tensor.
 
     Shapes: :math:`(N, *)`; with masks :math:`(N, R, F)` or :math:`(N, R, ·, F)`
     """
@@ -130,7 +130,7 @@ class _DropOnGpu(torch.autograd.Function):
 
 @cache
 def _kernel(dropped: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """`DropoutMasks.mask` times a state, as one CUDA function; all arguments are integers of 32 bits."""
+    """`DropoutMasks.mask` times a state, as one CUDA function; all arguments are 32-bit integers."""
     first, second = (f"{multiplier % 2**32}u" for multiplier in _MULTIPLIERS_32)
     code = f"""
     template <typename T> T drop(T entry, T key, T state) {{
@@ -146,10 +146,10 @@ def _kernel(dropped: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
 
 
 def _mixed(number: Tensor, multipliers: tuple[int, ...], shift: int) -> Tensor:
-    """A bijection of integers after which the highest bits depend on all."""
+    """A bijection of integers after which the highest bits depend on all bits."""
     bits = 8 * number.element_size()
     for multiplier in multipliers:
-        # A shift of a negative number brings in ones, which would wipe out its sign.
+        # The shift of a negative number fills in ones, which are masked out: a logical shift.
         shifted = (number >> shift).bitwise_and_(2 ** (bits - shift) - 1)
         number = shifted.bitwise_xor_(number).mul_(multiplier)
     return number

@@ -1,4 +1,4 @@
-"""Batch norm followed by a ReLU on a GPU: two kernels forward and two backward instead of some thirty; needs Triton.
+"""Batch norm followed by a ReLU on a GPU: two kernels forward and two backward instead of about thirty; needs Triton.
 
 Shapes: all states :math:`(N, C)` with the channels of all runs side by side, weight :math:`(N)`, others :math:`(C)`
 """
@@ -76,7 +76,7 @@ class NormRelu(torch.autograd.Function):
 
 
 def _shares(rows: int) -> tuple[int, int]:
-    """Into how many shares rows are divided to be summed, and how many rows each has."""
+    """The number of shares that the rows are divided into for summing, and the number of rows per share."""
     blocks = -(-rows // ROWS)
     shares = min(MOST_SHARES, blocks)
     return shares, -(-blocks // shares) * ROWS

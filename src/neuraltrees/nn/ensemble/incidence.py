@@ -1,4 +1,4 @@
-"""Rows that belong to rows: reading them and summing them, each the gradient of the other."""
+"""Entries that belong to rows: gathering rows and summing entries, each the gradient of the other."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from torch import Tensor
 from neuraltrees.nn import triton_kernels
 from neuraltrees.nn.ensemble.scatter import sum_rows
 
-BLOCK = 256  # channels of a program
+BLOCK = 256  # channels per program
 
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """The entries of every row, one row after another.
+    """The entries sorted by row.
 
     Args:
-        order: the entries, row by row; None where they stand so.
-        first: where those of each row begin.
-        count: how many each has.
+        order: the entries in the order of their rows; None if they are sorted already.
+        first: where the entries of each row begin.
+        count: the number of entries of each row.
 
     Shapes: order :math:`(M)`, first and count :math:`(N)`
     """
@@ -32,7 +32,7 @@ class Segments:
 
     @classmethod
     def of(cls, index: Tensor, rows: int) -> Segments:
-        """Those of entries that belong to these rows. Shapes: index :math:`(M)`"""
+        """The segments of entries with these row numbers. Shapes: index :math:`(M)`"""
         count = index.bincount(minlength=rows)
         sorted_already = bool((index.diff() >= 0).all())
         return cls(None if sorted_already else index.argsort(stable=True), count.cumsum(0) - count, count)
@@ -44,8 +44,8 @@ class Incidence:
 
     Args:
         index: the row of every entry.
-        rows: N.
-        segments: the entries of every row. With them, sums on a GPU are one kernel and the same every time; without,
+        rows: the number of rows N.
+        segments: the entries sorted by row. With them, a sum on a GPU is one deterministic kernel; without them,
             entries are added in any order.
 
     Shapes: index :math:`(M)`
@@ -60,7 +60,7 @@ class Incidence:
     segments: Segments | None = None
 
     def take(self, h: Tensor) -> Tensor:
-        """The row of every entry. Shapes: :math:`(N, ...) → (M, ...)`"""
+        """Gathers the row of every entry. Shapes: :math:`(N, ...) → (M, ...)`"""
         if torch.compiler.is_compiling():
             return h.index_select(0, self.index)
         taken: Tensor = _Take.apply(h, self)  # type: ignore[no-untyped-call]
@@ -74,7 +74,7 @@ class Incidence:
         return total
 
     def summed(self, values: Tensor) -> Tensor:
-        """The same without a gradient of its own."""
+        """The same without a custom gradient."""
         fits = values.is_cuda and values.dtype == torch.float32 and self.segments is not None
         if fits and not torch.compiler.is_compiling() and triton_kernels.available():
             assert self.segments is not None

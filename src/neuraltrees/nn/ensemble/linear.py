@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from neuraltrees.nn.ensemble.sparse import SparseMap
 
-SHARES = (16, 8, 4, 2)  # into which the rows of a gradient of weights may be divided on a GPU
-ROWS = 128  # of a share, at least
+SHARES = (16, 8, 4, 2)  # numbers of shares that rows may be divided into, for gradients of weights on a GPU
+ROWS = 128  # the least number of rows of a share
 
 
 class RunLinear(nn.Module):
@@ -66,7 +66,7 @@ class RunLinear(nn.Module):
 
 
 def product(h: Tensor | SparseMap, weight: Tensor) -> Tensor:
-    """The states times the weights, for each run if the weights have a dimension of runs.
+    """The states times the weights, for each run if the weights have a run dimension.
 
     Shapes: h :math:`(N, F)`, weight :math:`(F, O)` → :math:`(N, O)`; h :math:`(N, F)`, which may be sparse, or
     :math:`(N, R, F)`, weight :math:`(R, F, O)` → :math:`(N, R, O)`
@@ -80,7 +80,7 @@ def product(h: Tensor | SparseMap, weight: Tensor) -> Tensor:
         return (h @ weight.transpose(0, 1).reshape(size, -1)).view(-1, runs, out)
     if runs == 1:
         return (h.squeeze(1) @ weight[0]).unsqueeze(1)
-    if torch.compiler.is_compiling():  # what is fused there needs no layout of ours
+    if torch.compiler.is_compiling():  # the compiler chooses the layout itself
         return torch.einsum("nrf,rfo->nro", h, weight)
     result: Tensor = _RunProduct.apply(h, weight)  # type: ignore[no-untyped-call]
     return result
@@ -112,20 +112,20 @@ def weight_gradient(h: Tensor, grad: Tensor, shares: int = 1) -> Tensor:
 
     Args:
         h, grad: the states and the gradient of their products.
-        shares: into how many the rows are divided, which are summed apart; a GPU works on all of them at once. A
-            divisor of their number.
+        shares: number of shares that the rows are divided into and summed separately, which a GPU does in parallel; a
+            divisor of the number of rows.
 
     Shapes: h :math:`(N, R, F)`, grad :math:`(N, R, O)` → :math:`(R, F, O)`
     """
     runs = h.shape[1]
-    # Every row in turn goes to another share, so that shares and runs are one dimension without copying anything.
+    # Row i belongs to share i modulo the number of shares, so that shares and runs form one dimension without a copy.
     mine, theirs = (each.contiguous().view(-1, shares * runs, each.shape[2]) for each in (h, grad))
     parts = torch.bmm(mine.permute(1, 2, 0), theirs.transpose(0, 1))
     return parts if shares == 1 else parts.view(shares, runs, *parts.shape[1:]).sum(0)
 
 
 def _shares(h: Tensor) -> int:
-    """Few and small products of many rows leave most of a GPU idle."""
+    """The number of shares for `weight_gradient`: few small products over many rows leave most of a GPU idle."""
     if not h.is_cuda:
         return 1
     return next((share for share in SHARES if len(h) % share == 0 and len(h) >= ROWS * share), 1)

@@ -13,9 +13,9 @@ from neuraltrees.nn.parallel.group import Group
 class RunBatchNorm(nn.Module):
     r""":math:`h' = γ (h - μ) / \sqrt{σ^2 + 10^{-5}} + β`, with mean and variance over the nodes of a batch in training.
 
-    A merged state counts as often as the number of nodes it represents (`copies`). If that is one for all, this equals
-    `torch.nn.BatchNorm1d`. Every run has its own statistics, which a batch without nodes leaves as they are. With a
-    `group`, given or set, statistics are over the nodes of all its processes, as if one had them all.
+    A merged state is weighted by the number of nodes that it represents (`copies`). If that is 1 for all, this equals
+    `torch.nn.BatchNorm1d`. Every run has its own statistics; a batch without nodes does not change them. With a
+    `group`, passed or set, statistics are over the nodes of all its processes.
 
     Shapes: h :math:`(N, *, F)`, copies :math:`(N)` → :math:`(N, *, F)`
     """
@@ -43,8 +43,7 @@ class RunBatchNorm(nn.Module):
         return h * scale + (self.bias - mean * scale)
 
     def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False, group: Group | None = None) -> Tensor:
-        """The same, maybe followed by a ReLU; rows of weight 0 are padding, which neither counts nor becomes anything
-        but 0.
+        """The same, optionally followed by a ReLU. Rows of weight 0 are padding: they do not count, and stay 0.
 
         Shapes: h :math:`(N, *, F)`, weight :math:`(N)`
         """
@@ -93,7 +92,7 @@ class RunBatchNorm(nn.Module):
 class RunLayerNorm(nn.Module):
     r""":math:`h' = γ (h - μ) / \sqrt{σ^2 + 10^{-5}} + β`, with mean and variance over the channels of every state.
 
-    Shapes: h :math:`(N, *, F)` → :math:`(N, *, F)`; copies of merged states change nothing
+    Shapes: h :math:`(N, *, F)` → :math:`(N, *, F)`; copies of merged states have no effect
     """
 
     def __init__(self, channels: int, runs: int | None = None) -> None:
@@ -115,7 +114,7 @@ class RunLayerNorm(nn.Module):
 
 
 def without_padding(h: Tensor, weight: Tensor | None) -> Tensor:
-    """States that are zero where the weight is.
+    """The states, set to zero where the weight is zero.
 
     Shapes: h :math:`(N, ...)`, weight :math:`(N)`
     """

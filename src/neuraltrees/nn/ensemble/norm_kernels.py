@@ -1,7 +1,7 @@
 """The Triton kernels of batch norm followed by a ReLU; see `fused_norm`.
 
-Rows are divided into shares that are summed apart and then together, always in the same order: so results are the same
-every time.
+Rows are divided into shares, which are summed separately and then together, always in the same order: results are
+deterministic.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def moments(
     mean = tl.zeros((CHANNELS,), tl.float32)
     spread = tl.zeros((CHANNELS,), tl.float32)
     for start in range(share * per_share, tl.minimum((share + 1) * per_share, rows), ROWS):
-        row = start + tl.arange(0, ROWS)
+        row = (start + tl.arange(0, ROWS)).to(tl.int64)  # rows times channels may exceed 32 bits
         there = row < rows
         mask = there[:, None] & inside[None, :]
         x = tl.load(h + row[:, None] * channels + channel[None, :], mask=mask, other=0.0)
@@ -83,7 +83,7 @@ def apply(
         old = tl.load(running_var + channel, mask=inside, other=0.0)
         unbiased = spread / tl.maximum(count - 1.0, 1.0)
         tl.store(running_var + channel, old + rate * (unbiased - old), mask=inside)
-    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    row = (tl.program_id(1) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     there = row < rows
     mask = there[:, None] & inside[None, :]
     at = row[:, None] * channels + channel[None, :]
@@ -100,7 +100,7 @@ def apply(
 def received(
     grad, h, weight, scale, shift, statistics, row, channel, rows, channels, WEIGHTED: tl.constexpr, RELU: tl.constexpr
 ):
-    """What reaches the norm through the ReLU, the normalised states and the weights of some rows."""
+    """For some rows: the gradient after the ReLU's backward pass, the normalised states and the weights."""
     inside = channel < channels
     there = row < rows
     mask = there[:, None] & inside[None, :]
@@ -128,7 +128,7 @@ def sums(
     plain = tl.zeros((CHANNELS,), tl.float32)
     along = tl.zeros((CHANNELS,), tl.float32)
     for start in range(share * per_share, tl.minimum((share + 1) * per_share, rows), ROWS):
-        row = start + tl.arange(0, ROWS)
+        row = (start + tl.arange(0, ROWS)).to(tl.int64)  # rows times channels may exceed 32 bits
         g, normal, _ = received(grad, h, weight, scale, shift, statistics, row, channel, rows, channels, WEIGHTED, RELU)
         plain += tl.sum(g, 0)
         along += tl.sum(g * normal, 0)
@@ -154,7 +154,7 @@ def gradients(
     if tl.program_id(1) == 0:
         tl.store(of_scale + channel, along, mask=inside)
         tl.store(of_shift + channel, plain, mask=inside)
-    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    row = (tl.program_id(1) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     g, normal, w = received(grad, h, weight, scale, shift, statistics, row, channel, rows, channels, WEIGHTED, RELU)
     count = tl.maximum(tl.load(statistics + 2 * channels + channel, mask=inside, other=1.0), 1.0)
     inverse = tl.load(statistics + channels + channel, mask=inside, other=0.0)

@@ -1,4 +1,4 @@
-"""Sums of rows by index, in an operation that whatever runs them computes right."""
+"""Sums of rows by index, by an operation that every runtime computes correctly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 def sum_rows(values: Tensor, index: Tensor, rows: int) -> Tensor:
     """The sum of the entries of every row. Shapes: values :math:`(M, *)`, index :math:`(M)` → :math:`(rows, *)`
 
-    In an exported program it is `scatter_add`, which ONNX has as ScatterElements. `index_add` would become ScatterND
+    An exported program uses `scatter_add`, which becomes ONNX's ScatterElements. `index_add` would become ScatterND
     with addition, which onnxruntime computes on several threads that overwrite each other's sums.
 
     >>> sum_rows(torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([0, 2, 2]), 3).flatten().tolist()

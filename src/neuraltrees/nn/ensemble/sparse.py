@@ -1,4 +1,4 @@
-"""Sparse products: linear maps between the states of two rounds, sums of few states each with fixed coefficients."""
+"""Sparse products: linear maps between the states of two rounds, with fixed coefficients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from neuraltrees.nn.ensemble.scatter import sum_rows
 
 @dataclass(frozen=True)
 class Coefficients:
-    r"""A matrix by its entries, :math:`A_{row, col} = value`; equal places add up.
+    r"""A sparse matrix by its entries, :math:`A_{row, col} = value`; values of equal places are added.
 
     Shapes: row, col and value :math:`(E)`, shape :math:`(M, N)`
     """
@@ -27,27 +27,29 @@ class Coefficients:
     shape: tuple[int, int]
 
     def __matmul__(self, other: Coefficients) -> Coefficients:
-        """The product of two maps: first the other, then this one."""
+        """The product of two matrices."""
         product = (self._rows() @ other._rows()).tocoo()
         row, col = (torch.from_numpy(index.astype(np.int64)) for index in product.coords)
         return Coefficients(row, col, torch.from_numpy(product.data), (self.shape[0], other.shape[1]))
 
     def _rows(self) -> csr_array:
-        used = self.value != 0  # an entry of zero may stand in a column that is not there
+        used = self.value != 0  # an entry of value zero may have a column out of range
         row, col, value = (each[used].numpy() for each in (self.row, self.col, self.value.double()))
         return csr_array((value, (row, col)), shape=self.shape)
 
     def __add__(self, other: Coefficients) -> Coefficients:
-        """The sum of two maps between the same states."""
+        """The sum of two matrices of the same shape."""
         row, col = torch.cat([self.row, other.row]), torch.cat([self.col, other.col])
         return Coefficients(row, col, torch.cat([self.value, other.value]), self.shape)
 
     def narrowed(self, columns: int) -> Coefficients:
-        """The same map for states of which it reads the first ones alone."""
+        """The same matrix with only the first columns; it must not read the others."""
         return Coefficients(self.row, self.col, self.value, (self.shape[0], columns))
 
     def without_last_column(self) -> Coefficients:
-        """The same map for states the last of which is zero and left out; no shape depends on what the tensors hold."""
+        """The same matrix without its last column, for states whose last row is zero and omitted; entries are kept
+        with value zero, so that no shape depends on the values.
+        """
         last = self.shape[1] - 1
         outside = self.col == last
         value = torch.where(outside, 0, self.value)
@@ -56,7 +58,7 @@ class Coefficients:
 
 @dataclass(frozen=True, eq=False)
 class ScatterMap:
-    """A map applied entry by entry: nothing to prepare, and `torch.export` knows all of its operations."""
+    """A map applied entry by entry: nothing is prepared, and `torch.export` supports all of its operations."""
 
     entries: Coefficients
 
@@ -73,7 +75,7 @@ class ScatterMap:
 
 @dataclass(frozen=True, eq=False)
 class ScatterChoice:
-    """The map from so many states to some of them, one after another, as `ScatterMap`."""
+    """The map from `columns` states to those of the index."""
 
     index: Tensor
     columns: int
@@ -89,9 +91,9 @@ class ScatterChoice:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseMap:
-    """A map in compressed rows, and its transpose for the gradient: one pass over the states either way.
+    """A matrix in compressed rows, with its transpose for the gradient; each is applied in one pass over the states.
 
-    A map that is made where no gradients are computed gets its transpose when it is first needed.
+    If it is made while gradients are disabled, the transpose is made when it is first needed.
 
     >>> double = Coefficients(torch.tensor([0, 1]), torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), (2, 2))
     >>> SparseMap.of(double)(torch.tensor([[5.0], [7.0]])).flatten().tolist()
@@ -105,7 +107,7 @@ class SparseMap:
 
     @classmethod
     def of(cls, entries: Coefficients, dtype: torch.dtype = torch.float32, device: Any = None) -> SparseMap:
-        """The map with these entries; entries of zero are left out."""
+        """The map with these entries, without those of value zero."""
         used = entries.value != 0
         row, col, value = entries.row, entries.col, entries.value.to(dtype)
         if not bool(used.all()):
@@ -119,7 +121,7 @@ class SparseMap:
 
     @classmethod
     def choosing(cls, index: Tensor, columns: int, dtype: torch.dtype = torch.float32, device: Any = None) -> SparseMap:
-        """The map from so many states to some of them, one after another.
+        """The map from `columns` states to those of the index.
 
         Shapes: index :math:`(M)`
         """
@@ -133,7 +135,7 @@ class SparseMap:
 
     @classmethod
     def of_features(cls, x: Tensor, dtype: torch.dtype = torch.float32, device: Any = None) -> SparseMap:
-        """Sparse features as the map from weights to their product, :math:`W ↦ x W`.
+        """Sparse features as the linear map :math:`W ↦ x W` of the weights.
 
         Shapes: x :math:`(n, F)`, sparse
         """
@@ -171,7 +173,7 @@ Map: TypeAlias = ScatterMap | ScatterChoice | SparseMap
 
 @dataclass(frozen=True)
 class _Rows:
-    """A matrix in compressed rows; without values where each is one."""
+    """A matrix in compressed rows; `value` is None if all values are 1, `single` if also every row has one entry."""
 
     start: Tensor
     index: Tensor
@@ -184,7 +186,7 @@ class _Rows:
         if not bool((row[1:] >= row[:-1]).all()):
             order = row.argsort(stable=True)
             col, value = col[order], value[order]
-        # Indices of 32 bits are quicker to read; both arrays must have the same type.
+        # 32-bit indices are faster to read; both arrays must have the same type.
         largest = max(len(row), int(col.max()) if len(col) else 0)
         kind = torch.int32 if largest <= torch.iinfo(torch.int32).max else torch.int64
         start = torch.zeros(rows, dtype=kind)
@@ -211,7 +213,7 @@ class _Rows:
         flat = h.flatten(1)
         if self.single or not len(self.start):
             return flat.index_select(0, self.index).view(-1, *h.shape[1:])
-        # What torch.nn.functional.embedding_bag comes down to, without its checks: these are many small calls.
+        # As torch.nn.functional.embedding_bag without its checks, which matter in many small calls.
         sums: Tensor = torch.embedding_bag(flat, self.index, self.start, False, 0, False, self.value, False)[0]
         return sums.view(-1, *h.shape[1:])
 

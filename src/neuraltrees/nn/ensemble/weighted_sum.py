@@ -1,4 +1,4 @@
-"""Sums of few states each with weights that are computed, and differ by run and head: what attention needs."""
+"""Sums of states with computed weights, which differ by run and head: used by attention."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SumEntries:
 class ScatterSum:
     r"""The function :math:`(h, w) ↦ \sum_{e : row_e = v} w_e h_{col_e}`, message by message.
 
-    Nothing is prepared, and `torch.export` knows all of its operations.
+    Nothing is prepared, and `torch.export` supports all of its operations.
 
     Shapes: h :math:`(N, *, F)`, w :math:`(E, *)` → :math:`(M, *, F)`
     """
@@ -42,7 +42,7 @@ class ScatterSum:
 
 
 class FusedSum:
-    """The same sums in one pass over the states, and one for each gradient, without a state per message in between.
+    """The same sums in one pass over the states, and one pass per gradient, without a tensor of one state per message.
 
     >>> messages = SumEntries(*torch.tensor([[0, 1, 1], [1, 0, 1]]), torch.tensor([True] * 3), (2, 2))
     >>> h, weight = torch.tensor([[[1.0]], [[5.0]]]), torch.tensor([[2.0], [3.0], [4.0]])
@@ -55,7 +55,7 @@ class FusedSum:
         self._tables: dict[int, _Tables] = {}
 
     def to(self, device: torch.device) -> FusedSum:
-        """The same sums of states on another device; their tables are made when they are first used there."""
+        """The same sums on another device; their tables are made at the first use there."""
         return FusedSum(self.messages, device)
 
     def __call__(self, h: Tensor, weight: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ WeightedSum: TypeAlias = ScatterSum | FusedSum
 
 @dataclass(frozen=True)
 class _Tables:
-    """Where states and weights lie, for a number of weights per message: heads times runs.
+    """The indices of states and weights, for a number of weights per message: heads times runs.
 
     Args:
         kept: the messages that carry anything; None for all.
@@ -89,7 +89,7 @@ class _Tables:
     def of(cls, messages: SumEntries, groups: int, device: torch.device) -> _Tables:
         kept = messages.used.nonzero().squeeze(1)
         row, col, group = messages.row[kept], messages.col[kept], torch.arange(groups)
-        # The states of all groups lie node by node, so (node, group) numbers the rows of a table of single states.
+        # States are stored node by node with all groups, so (node, group) numbers the rows of a table of single states.
         source, target = ((end.view(-1, 1) * groups + group).flatten().to(device) for end in (col, row))
         return cls(
             None if len(kept) == len(messages.row) else kept.to(device),
@@ -102,7 +102,7 @@ class _Tables:
 
 @dataclass(frozen=True)
 class _SumRows:
-    """For every sum of every group in turn: where its states and their weights lie."""
+    """For every sum and every group: the indices of its states and of their weights."""
 
     start: Tensor
     index: Tensor
@@ -148,7 +148,7 @@ class _Apply(torch.autograd.Function):
         of_h = tables.backward.sums(grad, weight) if ctx.needs_input_grad[0] else None
         of_weight = None
         if ctx.needs_input_grad[1]:
-            # The product of a state that was sent and the gradient where it went.
+            # The scalar product of the state that a message sent and the gradient of the state that received it.
             flat = (each.reshape(-1, h.shape[-1]) for each in (grad, h))
             of_weight = torch.ops.aten._embedding_bag_per_sample_weights_backward(
                 *flat, tables.source, tables.source[:0], tables.target, 0

@@ -27,10 +27,10 @@ class GraphHead(Head):
         in_channels: size of the states.
         out_channels: number of answers per graph.
         runs: number of independent runs.
-        pool: sum, mean or max over the nodes of a graph, or their mean by weights that are learned ("attention"); a
-            graph without nodes has zero.
-        bags: whether the bags of its H-tree are pooled as well, and stand beside the nodes.
-        hidden: how many hidden layers there are.
+        pool: sum, mean or max over the nodes of a graph, or a mean with learned weights ("attention"); zero for a
+            graph without nodes.
+        bags: whether the bags of the H-tree are pooled as well; both results are concatenated.
+        hidden: number of hidden layers.
 
     Shapes: :math:`(n, *, F)`, bags :math:`(B, *, F)` → :math:`(G, *, C)`
     """
@@ -61,14 +61,14 @@ class GraphHead(Head):
 
     @classmethod
     def pooling(cls, pool: Pool, bags: bool = False, hidden: int = 1) -> partial[GraphHead]:
-        """The head with this way of pooling, for `NeuralTree(head=GraphHead.pooling("mean"))`."""
+        """A constructor of the head with these options, for `NeuralTree(head=GraphHead.pooling("mean"))`."""
         return partial(cls, pool=pool, bags=bags, hidden=hidden)
 
     def forward(self, h: Tensor, places: Places, bags: Tensor | None = None) -> Tensor:
         seen = [self._pooled(h, places, 0)]
         if self.reads_bags:
             if bags is None or places.bag_graph is None:
-                raise InputError("Expected states of bags for a head that pools them; got none. Set bags=False.")
+                raise InputError("Expected states of bags, since the head pools bags; got none. Set bags=False.")
             seen.append(self._pooled(bags, replace(places, graph=places.bag_graph), 1))
         z = self.lin1(torch.cat(seen, -1)).relu()
         for lin in self.more:
@@ -81,7 +81,7 @@ class GraphHead(Head):
         score = self.scores[source](h)
         highest = pooled(score.detach(), places, "max")
         graph = _graph_of(h, places).clamp(max=places.num_graphs - 1)
-        weight = (score - highest[graph]).clamp(max=0).exp()  # padding may lie above
+        weight = (score - highest[graph]).clamp(max=0).exp()  # scores of padding may exceed the maximum
         return pooled(h * weight, places, "sum") / pooled(weight, places, "sum").clamp(min=1e-12)
 
     def extra_repr(self) -> str:

@@ -18,11 +18,11 @@ Level: TypeAlias = Literal["node", "graph"]
 
 @dataclass(frozen=True)
 class Places:
-    """Where states belong.
+    """The type and the graph of every node.
 
     Args:
-        node_type: the type of every node, from 0; None where there is one type.
-        graph: the graph of every node, from 0; None where there is one graph.
+        node_type: the type of every node, from 0; None if there is one type.
+        graph: the graph of every node, from 0; None if there is one graph.
         num_graphs: number of graphs.
         bag_graph: the graph of every bag, for heads that read bags.
         padded: whether there are rows that belong to no graph; their graph is `num_graphs`.
@@ -37,29 +37,29 @@ class Places:
     padded: bool = False
 
     def of_rows(self, rows: Tensor) -> Places:
-        """Those of some of the nodes. Shapes: rows :math:`(n')`"""
+        """The places of some of the nodes. Shapes: rows :math:`(n')`"""
         node_type, graph = (None if each is None else each.cpu()[rows] for each in (self.node_type, self.graph))
         return replace(self, node_type=node_type, graph=graph)
 
     @classmethod
     def of(cls, data: Data) -> Places:
-        """Those of a graph, or of a batch of graphs."""
+        """The places of a graph, or of a batch of graphs."""
         return cls(data.get("node_type"), data.get("batch"), int(getattr(data, "num_graphs", None) or 1))
 
 
 class Head(nn.Module):
     """Answers from states.
 
-    A head of one's own is a subclass with a constructor `(in_channels, out_channels, runs)` and `forward`; one that
-    reads more of the data than node types and graphs, such as edges, has a `plan` of its own.
+    Your own head is a subclass with a constructor `(in_channels, out_channels, runs)` and `forward`; a head that reads
+    more of the data than node types and graphs, such as edges, also overrides `plan`.
 
     - `level`: whether it answers per node or per graph.
-    - `reads_labels`: whether known labels change its answers. Then `plan` takes them, and so do `lessons` and `loss`,
-      which say how it learns.
-    - `reads_edges`: whether it is made with `edge_channels` and called with the features of edges.
-    - `by_row`: whether the answer for a node depends on its own state, type and graph alone; then a process may answer
+    - `reads_labels`: whether its answers depend on known labels. Then `plan` takes them, and `lessons` and `loss`
+      define how it is trained.
+    - `reads_edges`: whether it is constructed with `edge_channels` and called with the features of edges.
+    - `by_row`: whether the answer of a node depends only on its own state, type and graph; then a process can answer
       for some nodes of a graph.
-    - `reads_bags`: whether it is called with the states of bags beside those of nodes.
+    - `reads_bags`: whether it is called with the states of bags in addition to those of nodes.
     """
 
     level: ClassVar[Level] = "node"
@@ -73,31 +73,31 @@ class Head(nn.Module):
         self.in_channels, self.out_channels, self.runs = in_channels, out_channels, runs
 
     def plan(self, data: Data, known: Tensor | None = None) -> Any:
-        """What `forward` needs to know of a graph or a batch of graphs; tensors that can be moved, as in a schedule.
+        """What `forward` needs to know about a graph or a batch of graphs; movable as `Schedule.plan` is.
 
         Args:
             data: the graph or the batch.
-            known: labels that are known, -1 elsewhere; only for a head that reads labels.
+            known: known labels, -1 elsewhere; only for a head that reads labels.
 
         Shapes: known :math:`(n)` or :math:`(n, R)`
         """
         return Places.of(data)
 
     def part(self, data: Data, part: Part, known: Tensor | None = None) -> Any:
-        """The same as `plan` for a process that has the states of some nodes and answers for these."""
+        """As `plan`, for a process that has the states of some nodes and answers for these."""
         if not self.by_row:
             raise InputError(
-                f"Expected a head that answers for every node by its own state, or 'crf', to compute in parts; got "
-                f"{type(self).__name__}. Use head='node', or one process."
+                f"Expected a head that can be computed in parts, such as 'node' or 'crf'; got {type(self).__name__}, "
+                f"whose answers depend on several nodes. Use head='node', or one process."
             )
         return Places.of(data).of_rows(part.owned.cpu())
 
     def part_lessons(self, data: Data, part: Part, known: Tensor, seeds: Sequence[int]) -> Sequence[Any]:
-        """The same as `lessons` for such a process."""
+        """As `lessons`, for such a process."""
         raise NotImplementedError
 
     def begin(self, h: Tensor, places: Any) -> Tensor:
-        """The states before the first round, with what known labels add to them; by default nothing."""
+        """Adds known labels to the states before the first round; by default nothing."""
         return h
 
     def forward(self, h: Tensor, places: Any) -> Tensor:
@@ -105,14 +105,14 @@ class Head(nn.Module):
         raise NotImplementedError
 
     def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> Sequence[Any]:
-        """What a head that reads labels learns from the training labels; see `turn`.
+        """The lessons that a head that reads labels is trained with; see `turn`.
 
         Shapes: known :math:`(n, R)`, -1 where there is no training label
         """
         raise NotImplementedError
 
     def turn(self, done: int, epochs: int, lessons: int) -> int:
-        """Which lesson is that of an epoch, after `done` of `epochs`."""
+        """The number of the lesson of the next epoch, after `done` of `epochs`."""
         return done % lessons
 
     def loss(self, h: Tensor, lesson: Any) -> Tensor:
@@ -120,7 +120,7 @@ class Head(nn.Module):
         raise NotImplementedError
 
     def reset_parameters(self) -> None:
-        """Draws all parameters anew."""
+        """Resets all parameters to new random values."""
         reset_children(self)
 
 

@@ -1,4 +1,4 @@
-"""Known labels as inputs: a network that reads the labels of some nodes beside the features of all."""
+"""Known labels as inputs: a network that reads the labels of some nodes in addition to the features of all."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
-from neuraltrees.nn.head.crf.lessons import hide
+from neuraltrees.nn.head.crf.lessons import checked_labels, hide
 from neuraltrees.nn.head.head import Places
 from neuraltrees.nn.head.node import NodeHead
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Where states belong, the labels that are shown, and in training those to be found.
+    """The places of nodes, the labels that are shown, and in training the labels to predict.
 
-    Shapes: known and labels :math:`(n, R)`, -1 elsewhere; scale :math:`(R)`, by which losses are multiplied
+    Shapes: known and labels :math:`(n, R)`, -1 elsewhere; scale :math:`(R)`, a factor of the losses
     """
 
     places: Places
@@ -32,14 +33,14 @@ class Shown:
 class LabelsHead(NodeHead):
     """A `NodeHead` of a network that reads known labels: a vector per label is added to the first state of its node.
 
-    Training hides a random share of the training labels, shows the others, and learns from the hidden ones. This is
-    what a `CRFHead` is to be compared with: there, known labels are evidence.
+    Training hides a random share of the training labels, shows the others, and learns to predict the hidden ones. It is
+    the baseline for `CRFHead`, where known labels are evidence.
 
     Args:
-        in_channels, out_channels, runs: as for `NodeHead`; first states need the size `in_channels` too, as those of
-            encoded features (categories, or features per node type) have.
-        hidden: share of the training labels that a step hides.
-        masks: number of random choices of them; steps take turns.
+        in_channels, out_channels, runs: as for `NodeHead`; states before the first round must have the size
+            `in_channels` too, as those of encoded features (categories, or features per node type) do.
+        hidden: share of the training labels that a lesson hides.
+        masks: number of random choices of hidden labels, used one after another.
     """
 
     reads_labels = True
@@ -55,7 +56,9 @@ class LabelsHead(NodeHead):
         masks: int = 8,
     ) -> None:
         super().__init__(in_channels, out_channels, runs)
-        self.hidden, self.masks = hidden, masks
+        if not isinstance(hidden, int | float) or not 0 < hidden <= 1:
+            raise InputError(f"Expected hidden above 0 and up to 1; got {hidden!r}.")
+        self.hidden, self.masks = hidden, check_at_least("masks", masks, 1)
         lead = () if runs is None else (runs,)
         self.shown = nn.Parameter(torch.empty(*lead, len(self.classes) * self.num_classes, in_channels))
         self.reset_parameters()
@@ -65,10 +68,12 @@ class LabelsHead(NodeHead):
         nn.init.normal_(self.shown, std=0.5)
 
     def plan(self, data: Data, known: Tensor | None = None) -> Shown:
-        return Shown(Places.of(data), None if known is None else self._by_run(known))
+        places = Places.of(data)
+        return Shown(places, None if known is None else self._by_run(known, places, int(data.num_nodes)))
 
     def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> list[Shown]:
-        labels, whole = self._by_run(known), Shown(Places.of(data))
+        whole = Shown(Places.of(data))
+        labels = self._by_run(known, whole.places, int(data.num_nodes))
         found = []
         for number in range(self.masks):
             shown = hide(labels.t().contiguous(), self.hidden, number, seeds).t()
@@ -82,8 +87,8 @@ class LabelsHead(NodeHead):
             return h
         if h.shape[-1] != self.in_channels:
             raise InputError(
-                f"Expected first states of size {self.in_channels} to add vectors of labels to; got {h.shape[-1]}. "
-                f"Give the features of each node type as a mapping, so that they are encoded."
+                f"Expected states of size {self.in_channels} before the first round, to add vectors of labels to them; "
+                f"got {h.shape[-1]}. Pass in_channels as a mapping of node types, so that features are encoded."
             )
         known: Tensor = places.known
         kinds = places.places.node_type if len(self.classes) > 1 else None
@@ -104,5 +109,9 @@ class LabelsHead(NodeHead):
         found = -answers.gather(2, lesson.labels.clamp(min=0).unsqueeze(2)).squeeze(2)
         return torch.where(lesson.labels >= 0, found, 0.0) * lesson.scale
 
-    def _by_run(self, known: Tensor) -> Tensor:
-        return (known.unsqueeze(1).expand(-1, self.runs or 1) if known.dim() == 1 else known).long()
+    def _by_run(self, known: Tensor, places: Places, count: int) -> Tensor:
+        """The known labels, checked, of every run. Shapes: :math:`(n)` or :math:`(n, R)` → :math:`(n, R)`"""
+        limit = torch.tensor([*self.classes.values()])
+        several = places.node_type is not None and len(limit) > 1
+        labels = checked_labels(known, limit[places.node_type.cpu()] if several else limit[:1].expand(count), self.runs)
+        return labels.unsqueeze(1).expand(-1, self.runs or 1) if labels.dim() == 1 else labels

@@ -18,8 +18,8 @@ class NodeHead(Head):
 
     Args:
         in_channels: size of the states.
-        out_channels: number of classes, or the number for each node type, such as `{"room": 15, "object": 35}`; types
-            are numbered as the mapping lists them.
+        out_channels: number of classes, or a mapping of node types to it, such as `{"room": 15, "object": 35}`; types
+            are numbered in the order of the mapping.
         runs: number of independent runs.
 
     Shapes: :math:`(n, *, F) → (n, *, C)`, where C is the largest number of classes; a class that a node's type does not
@@ -40,7 +40,7 @@ class NodeHead(Head):
         if places.node_type is None:
             names = ", ".join(self.classes)
             raise InputError(
-                f"Expected node_type, since there is a readout each for {names}; got none. Pass it to forward, or set "
+                f"Expected node_type, since {names} have readouts of their own; got none. Pass it to forward, or set "
                 f"data.node_type before planning."
             )
         pad, missing = nn.functional.pad, float("-inf")

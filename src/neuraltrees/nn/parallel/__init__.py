@@ -1,4 +1,4 @@
-"""Parts of a graph or tree, computed by several processes that exchange what they share."""
+"""Parts of a graph or tree, computed by several processes that exchange the states they share."""
 
 from neuraltrees.nn.parallel.forest import cost_of_state, forest_parts
 from neuraltrees.nn.parallel.group import Group

@@ -10,11 +10,11 @@ from neuraltrees._core import native
 from neuraltrees.nn.parallel.halo import Array
 from neuraltrees.nn.sweep.plan import SweepPlan
 
-PER_STATE = 4  # a state costs as much as a quarter of its channels in messages: products wait less for memory than sums
+PER_STATE = 4  # a state costs channels / 4 messages: matrix products are less bound by memory than sums of messages
 
 
 def forest_parts(edge_index: Tensor, weight: NDArray[np.float64], parts: int) -> Array:
-    """The part of every node of a forest: parts are of nearly equal weight, and few edges run between them.
+    """The part of every node of a forest: parts have nearly equal weights, and few edges between them.
 
     Shapes: edge_index :math:`(2, E)`, weight :math:`(N)` → :math:`(N)`
 
@@ -30,5 +30,5 @@ def forest_parts(edge_index: Tensor, weight: NDArray[np.float64], parts: int) ->
 
 
 def cost_of_state(channels: int) -> float:
-    """What it takes to compute a state of so many channels, in messages that it receives."""
+    """The cost of computing a state of this many channels, in units of one received message."""
     return max(1.0, channels / PER_STATE)

@@ -1,4 +1,4 @@
-"""Processes that compute one thing together: sums over all of them, and rows that they give each other."""
+"""Processes that compute together: sums over all of them, and rows that they send each other."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from neuraltrees.errors import InputError, LostProcessError
 
 
 class Group:
-    """The processes of a `torch.distributed` group, seen from one of them; Gloo moves tensors of a GPU through main
-    memory.
+    """The processes of a `torch.distributed` group, seen from one of them; with Gloo, tensors on a GPU are copied
+    through main memory.
 
-    All of them make the same calls in the same order. A group of one needs no `torch.distributed`, and is `alone`
-    unless it was found there; a larger one needs it only when something is sent, so that parts can be planned and
-    counted without other processes.
+    All processes make the same calls in the same order. A group of one process does not need `torch.distributed`, and
+    is `alone` unless it comes from there. A larger group needs it only when something is sent, so that parts can be
+    planned and counted without other processes.
 
     Args:
         rank: number of this process.
-        size: how many there are.
+        size: number of processes.
         group: the group of `torch.distributed`; None for the default one.
 
-    `sent` counts the bytes of rows that this process has given others so far, by what they were: "halo", "sums",
-    "sweep".
+    `sent` counts the bytes of the rows that this process has sent so far, by purpose: "halo", "sums", "sweep".
     """
 
     def __init__(self, rank: int = 0, size: int = 1, group: dist.ProcessGroup | None = None) -> None:
@@ -39,7 +38,7 @@ class Group:
 
     @classmethod
     def here(cls, group: dist.ProcessGroup | None = None) -> Group:
-        """The group that this process belongs to; one alone where `torch.distributed` was not initialised."""
+        """The group that this process belongs to; this process alone if `torch.distributed` is not initialised."""
         if not (dist.is_available() and dist.is_initialized()):
             return cls()
         found = cls(dist.get_rank(group), dist.get_world_size(group), group)
@@ -57,11 +56,11 @@ class Group:
         return tensor
 
     def total(self, tensor: Tensor, what: str | None = None) -> Tensor:
-        """The same as a new tensor; the gradient is the sum of the gradients of all processes.
+        """The same as a new tensor; its gradient is the sum of the gradients of all processes.
 
         Args:
-            tensor: what is summed.
-            what: what to count the bytes as; None to count none.
+            tensor: the tensor to sum.
+            what: the purpose in `sent`; None not to count the bytes.
         """
         if self.alone:
             return tensor
@@ -69,13 +68,13 @@ class Group:
         return found
 
     def swap(self, rows: Tensor, given: Sequence[int], got: Sequence[int], what: str) -> Tensor:
-        """Gives every process some of the rows, those for process 0 first, and gets rows from each.
+        """Sends rows to every process and receives rows from every process.
 
         Args:
-            rows: what is given.
-            given: how many rows each process gets from this one.
-            got: how many this one gets from each.
-            what: what to count the bytes as.
+            rows: the rows to send, those for process 0 first.
+            given: how many rows are sent to each process.
+            got: how many rows are received from each process.
+            what: the purpose in `sent`.
 
         Shapes: rows :math:`(\\sum given, *)` → :math:`(\\sum got, *)`
         """
@@ -94,7 +93,7 @@ class Group:
 
     @contextmanager
     def first(self) -> Iterator[None]:
-        """Process 0 does the work, such as writing files, before the others do it, such as finding them there."""
+        """Runs the body in process 0 first, then in the others: process 0 writes files, which the others then read."""
         if self.rank:
             self.barrier()
         yield
@@ -107,7 +106,7 @@ class Group:
             yield
         except RuntimeError as error:
             raise LostProcessError(
-                f"Expected all {self.size} processes to the end; process {self.rank} lost another one "
+                f"Expected all {self.size} processes to run until the end; process {self.rank} lost another one "
                 f"({_reason(error)})."
             ) from error
 
@@ -116,7 +115,7 @@ class Group:
         return rows.cpu() if through_memory else rows.contiguous()
 
     def count(self, sent: Tensor, what: str) -> None:
-        """Counts what is sent."""
+        """Adds the bytes of a tensor to `sent`."""
         self.sent[what] = self.sent.get(what, 0) + sent.numel() * sent.element_size()
 
     def __repr__(self) -> str:
@@ -124,7 +123,7 @@ class Group:
 
 
 def _reason(error: Exception) -> str:
-    """The first sentence of what went wrong, without the place in the source."""
+    """The first sentence of an error message, without the place in the source code."""
     first = re.sub(r"^\[\S+:\d+\] ", "", str(error).strip()).split("\n")[0].split(". ")[0]
     return first.rstrip(".")[:200] or type(error).__name__
 

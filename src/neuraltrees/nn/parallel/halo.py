@@ -1,4 +1,4 @@
-"""The halo of a process: rows that others compute and it reads, brought in by one exchange."""
+"""The halo of a process: rows that it reads and others compute, received by one exchange."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Array = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Halo:
-    """Which of its rows this process gives others, and how many it gets from them.
+    """The rows that this process sends to others, and the numbers of rows that it receives.
 
     Args:
         group: the processes.
-        rows: the rows that it gives, by the process that gets them.
-        given, got: how many rows each process gets, and how many come from each.
-        what: what the bytes are counted as; see `Group.sent`.
+        rows: the rows to send, sorted by the process that receives them.
+        given, got: the numbers of rows sent to each process, and received from each.
+        what: the purpose in `Group.sent`.
 
     Shapes: rows :math:`(\\sum given)`
     """
@@ -36,13 +36,13 @@ class Halo:
 
     @classmethod
     def of(cls, group: Group, owner: Array, reader: Array, row: Array, place: Array, what: str) -> Halo | None:
-        """The halo of rows that are read elsewhere than where they are computed; None if there are none at all.
+        """The halo of rows that are read by another process than the one that computes them; None if there are none.
 
         Args:
             group: the processes.
-            owner, reader, row: who computes, who reads and which row of all it is, for every such pair once, over all
-                processes; sorted by owner, then reader, then row. Rows come in this order.
-            place: the row of this process that each of all rows is.
+            owner, reader, row: the process that computes a row, a process that reads it, and the number of the row in
+                the whole; every such triple of all processes once, sorted. Rows are received in this order.
+            place: for each row of the whole, its number in this process.
             what: see `Halo`.
 
         Shapes: owner, reader and row :math:`(K)`, place :math:`(N)`
@@ -59,7 +59,7 @@ class Halo:
         )
 
     def extend(self, h: Tensor) -> Tensor:
-        """The rows of this process, then those that it gets; gradients flow back to where rows came from.
+        """The rows of this process, then the received rows; gradients flow back to the senders.
 
         Shapes: :math:`(N, *) → (N + \\sum got, *)`
         """
@@ -67,7 +67,7 @@ class Halo:
         return found
 
     def reduce(self, h: Tensor) -> Tensor:
-        """The transpose of `extend`: rows of others go to where they belong, and are added there.
+        """The transpose of `extend`: rows of other processes are sent back to their owners and added there.
 
         Shapes: :math:`(N + \\sum got, *) → (N, *)`
         """
@@ -116,7 +116,7 @@ def _reduced(h: Tensor, halo: Halo) -> Tensor:
 
 
 def read_elsewhere(owner: Array, reader: Array, row: Array, parts: int) -> tuple[Array, Array, Array]:
-    """Owner, reader and row of whatever is read elsewhere, each once, in the order of `Halo.of`."""
+    """Owner, reader and row of the rows that another process reads, each triple once, in the order of `Halo.of`."""
     across = np.flatnonzero(owner != reader)
     rows = int(row.max(initial=-1)) + 1
     pair = np.unique((owner[across] * parts + reader[across]) * max(rows, 1) + row[across])
@@ -125,7 +125,7 @@ def read_elsewhere(owner: Array, reader: Array, row: Array, parts: int) -> tuple
 
 
 def places_of(rows: Array, count: int) -> Array:
-    """Where each of all rows stands among some of them; -1 for those that do not."""
+    """The place of each of `count` rows in a list of some of them; -1 for rows not in the list."""
     place = np.full(count, -1)
     place[rows] = np.arange(len(rows))
     return place

@@ -16,14 +16,14 @@ from neuraltrees.nn.parallel.halo import Array, Halo, places_of, read_elsewhere
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What a process computes of a graph: which rows of the whole it reads and answers.
+    """The part of a graph that a process computes: the rows of the whole that it reads and answers for.
 
     Args:
         group: the processes.
-        nodes: the graph nodes whose features it reads, in their order; some of them are read by others as well.
-        owned: those that it answers for, each in one process alone.
+        nodes: the graph nodes whose features it reads, in this order; other processes may read some of them too.
+        owned: the graph nodes that it answers for; every node belongs to one process.
         edges: the graph edges whose features it reads.
-        owner: the process that answers for each of all nodes.
+        owner: for every graph node, the process that answers for it.
 
     Shapes: nodes :math:`(n')`, owned :math:`(n'')`, edges :math:`(m')`, owner :math:`(n)`
     """
@@ -37,14 +37,14 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class RoundPart:
-    """What rounds need beside their own states where a process computes a part of them.
+    """What rounds need in addition to their own states if a process computes a part of a graph or tree.
 
     Args:
         group: the processes.
-        halos: brings in the states that each round but the first reads from others; None where there are none.
-        numbers: the numbers of the states after each round in the whole, by which dropout is drawn.
-        readout: from the sums of this process over leaves, and those that others send it, to its own graph nodes; None
-            where nothing is summed.
+        halos: for each round but the first, the states that it reads from other processes; None if there are none.
+        numbers: the numbers of the states after each round in the whole, which determine dropout.
+        readout: the map from the means over leaves, of this process and received from others, to its own graph nodes;
+            None if nothing is summed.
     """
 
     group: Group
@@ -66,10 +66,11 @@ class RoundPart:
 
 
 def first_round(messages: Messages, after: Array, owned: Array, group: Group) -> tuple[Messages, Array]:
-    """The first round of a part, and the graph nodes whose features it reads: these are at hand, nothing is sent.
+    """The first round of a part, and the graph nodes whose features it reads; every process has all features.
 
     Args:
-        messages: of the whole; states before the round are graph nodes, and zero if it says so.
+        messages: the messages of the whole; states before the round are graph nodes, and a last zero state if
+            `messages.zero`.
         after: the part of every state after the round.
         owned: graph nodes that the process answers for.
 
@@ -88,8 +89,8 @@ def later_round(messages: Messages, after: Array, before: Array, group: Group) -
     """A later round of a part, and the halo that it reads.
 
     Args:
-        messages: of the whole.
-        after, before: the part of every state after and before the round; a state's own one before is in its part.
+        messages: the messages of the whole.
+        after, before: the part of every state after and before the round; a node's state is in the same part in both.
 
     Shapes: after :math:`(M)`, before :math:`(N)`
     """
@@ -105,21 +106,21 @@ def later_round(messages: Messages, after: Array, before: Array, group: Group) -
 def leaf_sums(
     pool: Coefficients, after: Array, owner: Array, group: Group
 ) -> tuple[Coefficients, Halo | None, Coefficients]:
-    """The mean over leaves in parts: every process takes the mean over its own leaves of a node, and the process that
-    answers for the node the mean of these, weighted by the numbers of leaves.
+    """The mean over leaves in parts: every process computes the mean over its own leaves of a graph node, and the
+    process that answers for the node the mean of these means, weighted by their numbers of leaves.
 
-    Each step is a mean, so that what is added to all states may be added before or after it.
+    Each step is a mean, so that a bias can be added before or after it.
 
     Args:
-        pool: the mean over the leaves of every graph node, of all states after the last round.
-        after: the part of every such state.
+        pool: the mean over the leaves of every graph node, from all states after the last round.
+        after: the part of every state after the last round.
         owner: the part that answers for every graph node.
 
     Shapes: after :math:`(M)`, owner :math:`(n)`
     """
     node, state, value = pool.row.numpy(), pool.col.numpy(), pool.value.numpy()
     size, count = group.size, pool.shape[0]
-    pair, which = np.unique(node * size + after[state], return_inverse=True)  # every node in every part with its leaves
+    pair, which = np.unique(node * size + after[state], return_inverse=True)  # graph nodes, per part with leaves of it
     share = np.bincount(which, value, len(pair))
     of_node, of_part = pair // size, pair % size
     mine = np.flatnonzero(of_part == group.rank)
@@ -146,12 +147,12 @@ def leaf_sums(
 
 
 def _selected(messages: Messages, kept: Array, mine: Array, here: Array) -> Messages:
-    """Some of the messages, to the states of a part.
+    """The messages to the states of a part.
 
     Args:
-        kept: which messages.
-        mine: which states after the round, as a mask.
-        here: the states before it that are at hand, in their order.
+        kept: the numbers of the messages.
+        mine: a mask of the states after the round.
+        here: the states before the round that this process has, in their order.
     """
     at, own = torch.from_numpy(kept), torch.from_numpy(np.flatnonzero(mine))
     source = torch.from_numpy(places_of(here, messages.shape[1]))
@@ -172,11 +173,11 @@ def _selected(messages: Messages, kept: Array, mine: Array, here: Array) -> Mess
 
 
 def own_edge_rows(rounds: list[Messages]) -> tuple[list[Messages], Array]:
-    """The same messages with only those rows of edge features that some of them carry, and which rows these are."""
+    """The same messages with only the rows of edge features that they carry, and the numbers of these rows."""
     carried = [each.edge for each in rounds if each.edge is not None]
     if not carried:
         return rounds, np.zeros(0, np.int64)
-    last = rounds[0].num_edge_rows - 1  # the row of zero
+    last = rounds[0].num_edge_rows - 1  # the zero row
     used = np.unique(np.concatenate([each.numpy() for each in carried]))
     used = used[used < last]
     place = places_of(np.append(used, last), last + 1)
@@ -192,7 +193,7 @@ def own_edge_rows(rounds: list[Messages]) -> tuple[list[Messages], Array]:
 
 
 def own_rows(entries: Coefficients, rows: Array) -> tuple[Coefficients, Array]:
-    """Some rows of a map, and the columns that they read, to which it is narrowed."""
+    """Some rows of a map, restricted to the columns that they read, and the numbers of these columns."""
     place = places_of(rows, entries.shape[0])
     kept = np.flatnonzero(place[entries.row.numpy()] >= 0)
     columns = np.unique(entries.col.numpy()[kept])

@@ -1,4 +1,4 @@
-"""No messages at all: every node is mapped by itself, the baseline of features alone."""
+"""No messages: every node is mapped by itself, the baseline without structure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LinearLayer(Convolution):
 
 
 class FeatureLayers(Rounds):
-    """T linear layers, each node by itself; the convolution of the body plays no part."""
+    """T linear layers, applied to each node by itself; the convolution of the body is ignored."""
 
     def __init__(self, body: Body) -> None:
         super().__init__(replace(body, conv=LinearLayer))

@@ -22,7 +22,7 @@ from neuraltrees.nn.schedule.tree_parts import first_leaves
 
 
 class GraphRounds(Rounds):
-    """T rounds along the edges of the graph as they are given: `data.edge_index`, with features `data.edge_attr`."""
+    """T rounds along the edges of the graph in their given directions (`data.edge_index`, `data.edge_attr`)."""
 
     def plan(self, data: Data) -> RoundPlan:
         edge_index: Tensor = data.edge_index
@@ -30,7 +30,7 @@ class GraphRounds(Rounds):
         return moved(self._bound(edge_index.cpu(), int(data.num_nodes), backend), backend.device)
 
     def part(self, data: Data, group: Group) -> tuple[RoundPlan, Part]:
-        """A node belongs to the part of the H-tree that its first leaf is in; so few edges run between parts."""
+        """A node belongs to the part of the H-tree that holds its first leaf, so that few edges run between parts."""
         if self.external:
             return super().part(data, group)
         n, backend, rank = int(data.num_nodes), self.backend, group.rank
@@ -61,7 +61,7 @@ class GraphRounds(Rounds):
 
 
 def node_parts(data: Data, weight: NDArray[np.float64], parts: int) -> Array:
-    """The part of every graph node: that of its first leaf in the H-tree, cut by the weights of the nodes.
+    """The part of every graph node: that of its first leaf in the H-tree, which is cut by the weights of the nodes.
 
     Shapes: weight :math:`(n)` → :math:`(n)`
     """

@@ -1,4 +1,4 @@
-"""Between the nodes of a graph and the leaves of its H-tree."""
+"""Maps between the nodes of a graph and the leaves of its H-tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neuraltrees.nn.ensemble.sparse import Coefficients, ScatterMap
 
 
 def lift_to_leaves(z: Tensor, kappa: Tensor) -> Tensor:
-    r"""The start of message passing: :math:`h^0_l = z_{κ(l)}` on leaves and 0 on bags.
+    r"""The initial states of message passing: :math:`h^0_l = z_{κ(l)}` on leaves and 0 on bags.
 
     Shapes: z :math:`(n, *)`, kappa :math:`(N)` → :math:`(N, *)`
 
@@ -33,7 +33,7 @@ def pool_leaves(h: Tensor, kappa: Tensor, num_nodes: int) -> Tensor:
 
 
 def pooling(kappa: Tensor, num_nodes: int, dtype: torch.dtype) -> Coefficients:
-    """The map of `pool_leaves`; no shape depends on what the tensor holds, so a bag is an entry of zero.
+    """The map of `pool_leaves`; no shape depends on the values, so a bag is an entry of value zero.
 
     Shapes: kappa :math:`(N)`
     """

@@ -1,4 +1,4 @@
-"""Equal multisets found by hashing, and checked: the heart of colour refinement."""
+"""Equal multisets, found by hashing and verified: the core of colour refinement."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Array = NDArray[np.int64]
 
 
 def entries_of(start: Array, rows: Array) -> tuple[Array, Array]:
-    """The places of the items of some rows, one row after another, and whose they are (by position in `rows`).
+    """The places of the items of some rows, row by row, and the position in `rows` of the row of each.
 
     Args:
-        start: where each row starts, and the end of the last.
+        start: where each row starts, and where the last one ends.
         rows: numbers of rows.
     """
     size = np.diff(start)[rows]
@@ -27,10 +27,10 @@ def sorted_within(start: Array, items: Array) -> Array:
 
 
 def distinct(start: Array, items: Array, label: Array | None = None) -> Array:
-    """A number for every row, from 0: equal for rows of equal items (as multisets) and equal labels, and for no others.
+    """A number per row, from 0: equal if and only if the rows have equal items (as multisets) and equal labels.
 
     Args:
-        start: where each row starts, and the end of the last.
+        start: where each row starts, and where the last one ends.
         items: integers from 0.
         label: one more integer per row.
 
@@ -41,7 +41,7 @@ def distinct(start: Array, items: Array, label: Array | None = None) -> Array:
     label = np.zeros(len(start) - 1, np.int64) if label is None else label
     rng = np.random.default_rng(0)
     while True:
-        # Random numbers, one per item, sum to a number per multiset; the check below makes it certain.
+        # The sum of random numbers, one per item, identifies a multiset; the check below makes sure of it.
         numbers = rng.integers(2**64, size=(int(items.max(initial=0)) + 1, 2), dtype=np.uint64)
         running = np.concatenate([np.zeros((1, 2), np.uint64), np.cumsum(numbers[items], axis=0)])
         keys = np.column_stack([label.astype(np.uint64), running[start[1:]] - running[start[:-1]]])
@@ -55,7 +55,7 @@ def distinct(start: Array, items: Array, label: Array | None = None) -> Array:
 
 
 def _same_rows(start: Array, items: Array, other: Array) -> bool:
-    """Whether the sorted items of every row are those of another row."""
+    """Whether the sorted items of every row equal those of the other row given for it."""
     size = np.diff(start)
     same_length = bool((size == size[other]).all())
     return same_length and bool((items == items[entries_of(start, other)[0]]).all())

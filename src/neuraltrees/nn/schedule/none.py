@@ -1,4 +1,4 @@
-"""No rounds at all: a head that reads the features of nodes themselves."""
+"""No rounds: the head reads the features of nodes directly."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from neuraltrees.nn.schedule.schedule import Body, Schedule
 
 
 class NoRounds(Schedule):
-    """The states of nodes are their features: with a linear head, logistic regression; with a `CRFHead`, a classical
-    conditional random field.
+    """The states of nodes are their features. With a linear head this is logistic regression, with a `CRFHead` a
+    classical conditional random field.
 
     Shapes: :math:`(n, *, F) → (n, *, F)`
     """
@@ -32,7 +32,7 @@ class NoRounds(Schedule):
     def forward(self, x: Tensor | SparseMap, plan: Any, edges: Tensor | None = None) -> Tensor:
         if not isinstance(x, Tensor):
             raise InputError(
-                "Expected dense features for a head that reads them itself; got sparse ones. Use to_dense()."
+                "Expected dense features for a head that reads them directly; got sparse ones. Use x.to_dense()."
             )
         h = x
         if self.body.runs is not None and h.dim() == 2:
@@ -44,8 +44,8 @@ class NoRounds(Schedule):
 
 
 class HiddenLayer(NoRounds):
-    """The states of nodes are their encoded features, after an activation: with an encoder per node type and a head,
-    networks with one hidden layer that see no other node.
+    """The states of nodes are their encoded features after an activation. With an encoder per node type and a head,
+    this is a network with one hidden layer that sees each node by itself.
     """
 
     def activation(self, h: Tensor) -> Tensor:

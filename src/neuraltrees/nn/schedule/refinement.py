@@ -1,7 +1,7 @@
 """An H-tree unrolled over T rounds: the distinct states of every round, and the messages between them.
 
-Two tree nodes whose views of t rounds are equal have equal states after round t, whatever the weights are. Colour
-refinement finds them: the colour of a node is its own colour before, and those of its neighbours with their number.
+Two tree nodes with the same colour after t rounds of colour refinement have equal states after round t, whatever the
+weights are. The new colour of a node is determined by its own colour and the multiset of its neighbours' colours.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Unrolled:
     """The rounds of message passing on an H-tree.
 
     Args:
-        rounds: the messages of every round; the states before the first are the graph nodes and one zero for all bags.
-        copies: how many tree nodes each state after a round stands for.
-        pool: the mean over the leaves of every graph node, of the states after the last round.
-        nodes: a tree node that has each of the states after a round.
+        rounds: the messages of every round; the states before the first are the graph nodes and a zero for all bags.
+        copies: for each round, the number of tree nodes that each state after it stands for.
+        pool: the mean over the leaves of every graph node, from the states after the last round.
+        nodes: for each round, a tree node that has each of the states after it.
     """
 
     rounds: tuple[Messages, ...]
@@ -37,7 +37,7 @@ class Unrolled:
 
     @property
     def states(self) -> tuple[int, ...]:
-        """How many states are computed in every round."""
+        """The number of states that are computed in every round."""
         return tuple(len(each) for each in self.copies)
 
 
@@ -53,7 +53,7 @@ def unroll(
     merge: bool = True,
     keep_all: bool = False,
 ) -> Unrolled:
-    """Lists the states that T rounds need, each once.
+    """The distinct states that T rounds need, and the messages between them.
 
     Args:
         edge_index: both directions of the H-tree's edges.
@@ -62,13 +62,13 @@ def unroll(
         num_layers: number of rounds T.
         relation: edge types, if messages of different types differ.
         edge: the row of edge features that each tree edge carries, if any; equal rows have equal numbers.
-        num_edge_rows: how many rows there are; the last is zero.
-        merge: compute equal states once; else every tree node has its own from the first round on.
-        keep_all: also states that no later round reads; else these are dropped, such as all bags in the last round.
+        num_edge_rows: number of rows of edge features; the last is zero.
+        merge: whether equal states are computed once; else every tree node has its own state after every round.
+        keep_all: whether to keep states that no later round reads, such as those of bags after the last round.
 
     Shapes: edge_index :math:`(2, E)`, kappa :math:`(N)`, relation and edge :math:`(E)`
 
-    A path of two edges: in the first round both leaves of its middle node are equal.
+    A path of two edges: after the first round both leaves of its middle node have the same state.
 
     >>> from neuraltrees.graph import Graph
     >>> from neuraltrees.htree import build_htree
@@ -82,7 +82,7 @@ def unroll(
 
 @dataclass(frozen=True)
 class Refinement:
-    """The colours of all tree nodes before the first round and after each: equal colours, equal states.
+    """The colours of all tree nodes before the first round and after each; equal colours mean equal states.
 
     Shapes: kappa and every colour :math:`(N)`
     """
@@ -104,9 +104,9 @@ class Refinement:
         """The states that the rounds need, and the messages between them.
 
         Args:
-            keep_all: also those that no later round reads.
-            part: of every tree node; states of different parts are not merged, and what is computed is numbered as it
-                would be without parts.
+            keep_all: see `unroll`.
+            part: the part of every tree node; states of different parts are not merged, and `Numbers` are those that
+                messages and states have without parts.
 
         Shapes: part :math:`(N)`
         """
@@ -121,7 +121,7 @@ class Refinement:
             links.insert(0, tree.messages(states[0], states[1], tree.degree[states[0].nodes]))
         first = np.arange(num_nodes + 1)
         at_first = _States(first, np.ones(num_nodes + 1), self.colours[0], None if part is None else first)
-        # A leaf has its parent as only neighbour; how many a state of zero has does not matter.
+        # A leaf has its parent as only neighbour; the degree of the zero state does not matter.
         links.insert(0, tree.messages(at_first, states[0], np.ones(num_nodes + 1, np.int64), zero=True))
         of_leaf = 1 / np.bincount(kappa[leaves], minlength=num_nodes)[kappa[leaves]]
         pool = Coefficients(
@@ -136,9 +136,10 @@ class Refinement:
 
 @dataclass(frozen=True)
 class _States:
-    """The distinct states of a round: a tree node that has each, how many have it, and the state of every node.
+    """The distinct states of a round: for each state a tree node that has it and the number of these, and the state of
+    every tree node.
 
-    With parts, `number` is the number that each has without them, where states of several parts are one.
+    With parts, `number` is the number of each state without parts, where equal states of several parts are one.
     """
 
     nodes: Array
@@ -163,7 +164,7 @@ class _States:
 
     @property
     def numbers(self) -> int:
-        """How many states there are without parts."""
+        """The number of states without parts."""
         return len(self.nodes) if self.number is None else int(self.number.max(initial=-1)) + 1
 
 
@@ -171,7 +172,7 @@ class _States:
 class TreeRows:
     """The neighbours of every tree node in compressed rows, with the relation and the edge features of each.
 
-    The kind of a neighbour is a number from 0 for its relation and its row of edge features.
+    The kind of a neighbour numbers the pairs of a relation and a row of edge features, from 0.
     """
 
     start: Array

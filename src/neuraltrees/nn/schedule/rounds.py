@@ -1,4 +1,4 @@
-"""T synchronous rounds of a convolution, on whatever messages a subclass plans."""
+"""T synchronous rounds of a convolution, on the messages that a subclass plans."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ class RoundPlan:
     """The rounds of a network on one graph or H-tree.
 
     Args:
-        rounds: what each convolution was bound to.
-        copies: how many nodes each state between two rounds stands for; None where every state is one node.
-        pool: from the states after the last round to graph nodes; None where the last round did it, or they are these.
-        states: how many states are computed in every round.
-        own: from the states before each round to the same after it, for residual rounds; None where they are the same.
-        lift: kappa, where features have to be copied to the leaves first, for external convolutions.
-        edges: from the edges of the graph to the rows of edge features that messages name; None where each is a row.
-        part: what is exchanged with other processes, where these rounds are a part; None for a whole.
+        rounds: for each round, what `Convolution.bind` returned.
+        copies: for each round, the number of nodes that each state after it stands for; None if every state is one node.
+        pool: the map from states after the last round to graph nodes; None if the last round includes it, or if these
+            states are graph nodes.
+        states: the number of states that are computed in every round.
+        own: for residual rounds, the map from states before the round to those of the same nodes after it; None if they
+            have the same numbers.
+        lift: kappa, if features must first be copied to the leaves, for external convolutions.
+        edges: the map from the edges of the graph to the rows of edge features that messages carry; None for identity.
+        part: the exchange with other processes, if these rounds are a part of a graph or tree; None for a whole.
     """
 
     rounds: tuple[Any, ...]
@@ -52,9 +54,9 @@ class RoundPlan:
 
 
 class Rounds(Schedule):
-    """:math:`h^{t+1} = \\mathrm{AGG}_t(h^t)`, with batch norm where the convolution asks for it or layer norm where the
-    network does, its activation and dropout between two rounds, and the state before added to the one after in residual
-    rounds. Layer norm also follows the last round.
+    """:math:`h^{t+1} = \\mathrm{AGG}_t(h^t)`. Between two rounds: batch norm if the convolution asks for it or layer
+    norm if the network does, the activation of the convolution, and dropout. A residual round adds the state before it
+    to the one after it. Layer norm also follows the last round.
     """
 
     def __init__(self, body: Body) -> None:
@@ -114,11 +116,11 @@ class Rounds(Schedule):
         return found
 
     def _sent(self, number: int, h: Any, plan: RoundPlan) -> Any:
-        """The rows that the messages of a round name as sources, of the states before it."""
+        """The states before a round, as rows that its messages number as sources."""
         return h
 
     def _carried(self, number: int, edges: Tensor | None, plan: RoundPlan) -> Tensor | None:
-        """The rows of edge features that the messages of a round name."""
+        """The edge features, as rows that the messages of a round number."""
         return edges
 
     def activation(self, h: Tensor) -> Tensor:
@@ -129,8 +131,12 @@ class Rounds(Schedule):
         return cast(Sequence[Convolution], self.convs)
 
     @property
+    def plan_kind(self) -> str:
+        return f"{super().plan_kind} of {_name(self.convs[0])}{' with relations' if self.body.relations else ''}"
+
+    @property
     def external(self) -> bool:
-        """Whether the convolution is a PyG class, which sees every node with its state."""
+        """Whether the convolution is a PyG class, which needs a state per node; see `ExternalConv`."""
         return isinstance(self.convs[0], ExternalConv)
 
     @property
@@ -139,12 +145,12 @@ class Rounds(Schedule):
 
     @property
     def backend(self) -> SparseBackend:
-        """Sums that are prepared for the type and the device of the weights."""
+        """The backend for the dtype and the device of the weights."""
         like = self._like()
         return SparseBackend(like.dtype, like.device)
 
     def _like(self) -> Tensor:
-        """A weight; a convolution without any computes as torch does by default."""
+        """A weight, for its dtype and device; a convolution without weights uses torch's defaults."""
         return next(self.parameters(), torch.zeros(()))
 
 

@@ -18,7 +18,7 @@ from neuraltrees.nn.reset import reset_children
 
 @dataclass(frozen=True)
 class Body:
-    """What a network asks of its schedule: the sizes of its states and how its rounds are made.
+    """The options that a network passes to its schedule: the sizes of states and the options of rounds.
 
     Args:
         in_channels: size of the states of graph nodes before the first round.
@@ -27,13 +27,13 @@ class Body:
         num_layers: number of rounds T.
         conv: the constructor `(in_channels, out_channels, options)` of the convolution.
         dropout: share of the states dropped in training.
-        heads: attention heads, for convolutions that have them.
-        relations: separate weights for messages of every edge type.
-        residual: adds its own state before a round to each state after it.
+        heads: number of attention heads, for convolutions with attention.
+        relations: whether each edge type has its own weights.
+        residual: whether each state after a round is added to the state of the same node before it.
         layer_norm: layer normalisation after every round, instead of a batch norm where the convolution asks for one.
-        edge_channels: size of edge features; None where there are none.
+        edge_channels: size of edge features; None if there are none.
         runs: number of independent runs; None for a single one without the extra dimension.
-        merge: compute states of an H-tree that are equal for any weights once.
+        merge: whether states of an H-tree that are equal for any weights are computed once.
     """
 
     in_channels: int
@@ -54,12 +54,12 @@ class Body:
 class Schedule(nn.Module):
     """The rounds of a network, with their weights.
 
-    A schedule of one's own is a subclass with a constructor `(body)`, `plan` and `forward`; see `Body`. It may read
-    anything of the data: the graph, and with `needs_tree` its H-tree `data.htree` with levels, parents and bags.
+    Your own schedule is a subclass with a constructor `(body)`, `plan` and `forward`; see `Body`. It may read
+    everything in the data: the graph, and with `needs_tree` its H-tree `data.htree` with levels, parents and bags.
 
     - `needs_tree`: whether the data must have an H-tree.
-    - `cuttable`: whether it has `columns` and `cut_plan`, so that batches can be drawn anew in every epoch.
-    - `has_bags`: whether it has `nodes_and_bags`, for heads that read the states of bags, too.
+    - `cuttable`: whether it has `columns` and `cut_plan`, so that the graphs can be shuffled in every epoch.
+    - `has_bags`: whether it has `nodes_and_bags`, for heads that also read the states of bags.
     - `width`: size of the states that `forward` returns.
     """
 
@@ -73,7 +73,7 @@ class Schedule(nn.Module):
         self.body, self.width = body, body.out_channels
 
     def plan(self, data: Data) -> Any:
-        """All that `forward` needs of a graph or a batch of graphs and that depends on neither features nor weights.
+        """All that `forward` needs to know about a graph or a batch of graphs, without features and weights.
 
         A tensor, or a dataclass, tuple, list or dict of tensors and of objects with a method `to`, so that it can be
         moved to another device.
@@ -81,34 +81,43 @@ class Schedule(nn.Module):
         raise NotImplementedError
 
     def part(self, data: Data, group: Group) -> tuple[Any, Part]:
-        """The plan of what one of several processes computes of a graph, and which of its rows it reads and answers.
+        """The plan of the part of a graph that one of several processes computes, and the rows that it reads and
+        answers for.
 
-        All processes plan the same data; every one computes a part, and they exchange what they share.
+        All processes plan the same data; each computes a part, and they exchange the states that they share.
         """
         raise InputError(
             f"Expected rounds that can be computed in parts, on trees or graphs with gcn, sage, gat or gin; got "
             f"{type(self).__name__}. Use one process, or divide the graphs among processes instead of cutting them."
         )
 
+    @property
+    def plan_kind(self) -> str:
+        """What a plan depends on besides the data, in words: a plan is refused by networks of another kind."""
+        return f"{type(self).__name__} of {self.body.num_layers} rounds"
+
     def columns(self, data: Data) -> Ragged:
-        """All that plans are made of, graph by graph; see `cut_plan`."""
+        """The columns that plans are made from; see `cut_plan`."""
         raise NotImplementedError
 
     @property
     def column_kind(self) -> str:
-        """What `columns` depends on besides the data, in words: columns that were kept serve only networks of this."""
+        """What `columns` depends on besides the data, in words: stored columns are refused for networks of another kind."""
         return f"{type(self).__name__}, trees {self.needs_tree}"
 
     def cut_plan(self, cut: Cut) -> Any:
-        """The plan of some of the graphs that `columns` saw, maybe with padding."""
+        """The plan of some of the graphs of `columns`, possibly with padding."""
         raise NotImplementedError
 
     def nodes_and_bags(self, x: Tensor | SparseMap, plan: Any, edges: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """What `forward` returns, and the same of bags. Shapes: → :math:`(n, *, width)` and :math:`(B, *, width)`"""
+        """The states of nodes, as `forward` returns them, and those of bags.
+
+        Shapes: → :math:`(n, *, width)` and :math:`(B, *, width)`
+        """
         raise NotImplementedError
 
     def trace(self, edge_index: Tensor, kappa: Tensor | None, edge_type: Tensor | None, num_nodes: int) -> Any:
-        """The same from plain tensors, by operations that `torch.export` knows; not every schedule can do it."""
+        """The plan of plain tensors, by operations that `torch.export` supports; not every schedule has it."""
         raise InputError(
             f"Expected a plan for {type(self).__name__}, which reads more than an edge_index; got tensors. "
             f"Call model(x, model.plan(data))."
@@ -127,7 +136,7 @@ class Schedule(nn.Module):
         raise NotImplementedError
 
     def activation(self, h: Tensor) -> Tensor:
-        """What is applied to the states after the last round, before the head."""
+        """The function applied to the states after the last round, before the head."""
         return h.relu()
 
     @property
@@ -136,5 +145,5 @@ class Schedule(nn.Module):
         return all(getattr(module, "capturable", True) for module in self.modules() if module is not self)
 
     def reset_parameters(self) -> None:
-        """Draws all parameters anew."""
+        """Resets all parameters to new random values."""
         reset_children(self)

@@ -37,11 +37,11 @@ from neuraltrees.nn.schedule.tree_parts import CutTree
 class TreeRounds(Rounds):
     """T rounds on the H-tree: features on leaves and zero on bags at the start, the mean over leaves at the end.
 
-    A plan computes states that are equal for any weights once per round, and those that nobody reads afterwards not at
-    all. Dropout is then shared by the tree nodes of such a state. With `merge` false, every tree node has a state of
-    its own.
+    With a plan, states that are equal for any weights are computed once per round, and states that no later round reads
+    are not computed. The tree nodes of such a state share their dropout. With `merge` false, every tree node has its
+    own state.
 
-    Edge features of the graph ride on the tree edges between leaves and bags: see `tree_edges`.
+    Edge features of the graph are carried by the tree edges between leaves and bags: see `tree_edges`.
     """
 
     needs_tree = True
@@ -60,16 +60,16 @@ class TreeRounds(Rounds):
 
     def trace(self, edge_index: Tensor, kappa: Tensor | None, edge_type: Tensor | None, num_nodes: int) -> RoundPlan:
         if kappa is None:
-            raise InputError("Expected kappa, the graph node of every leaf, beside the edge_index of a tree; got none.")
+            raise InputError("Expected kappa, the graph node of every leaf, with the edge_index of a tree; got none.")
         if self.body.relations and edge_type is None:
-            raise InputError("Expected edge_type, since messages of every type have weights of their own; got none.")
+            raise InputError("Expected edge_type, since every edge type has its own weights; got none.")
         check_tree_edges(edge_index, kappa, num_nodes)
         relation = edge_type if self.body.relations else None
         messages = Messages.of_edges(edge_index, kappa.shape[0], relation, self.dtype)
         return self._every_node(messages, kappa, num_nodes, SCATTER)
 
     def _every_node(self, messages: Messages, kappa: Tensor, num_nodes: int, backend: Backend) -> RoundPlan:
-        """Every tree node a state in every round."""
+        """The plan with one state per tree node in every round."""
         rounds = [conv.bind(messages, backend) for conv in self._convs()]
         if not self.external:  # features are multiplied by the weights before they are copied to the leaves
             rounds[0] = self._convs()[0].bind(messages.from_leaves(kappa, num_nodes), backend)
@@ -84,12 +84,12 @@ class TreeRounds(Rounds):
         )
 
     def _distinct_states(self, tree: HTree, carried: TreeEdges | None, num_nodes: int) -> RoundPlan:
-        """The distinct states that the rounds need, each computed once."""
+        """The plan with only the distinct states that the rounds need."""
         unrolled = self._refined(tree, carried, num_nodes).unroll(self._keep_all)
         return self._bound(unrolled.rounds, unrolled.copies, unrolled.pool)
 
     def cut(self, data: Data, parts: int) -> CutTree:
-        """The rounds on an H-tree that is cut into parts of equal work; see `part` for one of them."""
+        """The rounds on an H-tree that is cut into parts of equal work; `part` is the plan of one of them."""
         return self._cut(*self._tree_of(data), int(data.num_nodes), parts)
 
     def part(self, data: Data, group: Group) -> tuple[RoundPlan, Part]:
@@ -137,7 +137,7 @@ class TreeRounds(Rounds):
 
     @property
     def _keep_all(self) -> bool:
-        """Whether states count that nobody reads: the statistics of batch norms are over all tree nodes."""
+        """Whether states that no round reads are needed: the statistics of batch norms are over all tree nodes."""
         return len(self.norms) > 0 and not self.body.layer_norm
 
     def _bound(self, messages: Sequence[Messages], copies: Sequence[Tensor], pool: Coefficients) -> RoundPlan:
@@ -146,7 +146,7 @@ class TreeRounds(Rounds):
         rounds = tuple(
             conv.bind(each, backend, pool) for conv, each, pool in zip(self._convs(), messages, pools, strict=True)
         )
-        # Residual rounds read the states before them that are computed here, which stand before those of others.
+        # Residual rounds read the states that this process computes, which precede those received from others.
         before = [len(messages[0].source_degree), *(len(each.own) for each in messages[:-1])]
         selves = [each.selves().narrowed(size) for each, size in zip(messages, before, strict=True)]
         own = tuple(
@@ -163,7 +163,7 @@ class TreeRounds(Rounds):
 
 
 def htree_of(data: Data) -> HTree:
-    """The H-tree beside a graph; `InputError` where there is none."""
+    """The H-tree of a graph in PyG form; `InputError` if it has none."""
     tree = getattr(data, "htree", None)
     if not isinstance(tree, HTree):
         raise InputError(

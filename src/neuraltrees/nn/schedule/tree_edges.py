@@ -1,4 +1,4 @@
-"""Edge features on an H-tree: which graph edges the edges of the tree stand for."""
+"""Edge features on an H-tree: the graph edges whose features each tree edge carries."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class TreeEdges:
     """The rows of edge features that tree edges carry.
 
     Args:
-        edge: the row of every tree edge; the last row, of tree edges that stand for no graph edge, is zero.
-        rows: from graph edges to all rows but the last: a sum of graph edges each.
+        edge: the row of every tree edge; the last row is zero, for tree edges that carry no graph edge.
+        rows: the map from graph edges to all rows but the last; each row is a sum over graph edges.
 
     Shapes: edge :math:`(E)`
     """
@@ -56,7 +56,7 @@ def tree_edges(tree: HTree, edge_index: Tensor) -> TreeEdges:
     tree_edge, first, second = _pairs_at_leaves(tree)
     at = first * n + second
     low, high = (np.searchsorted(codes[by_code], at, side) for side in ("left", "right"))
-    found = high - low  # parallel graph edges are several
+    found = high - low  # more than one for parallel graph edges
     which = np.repeat(low - (np.cumsum(found) - found), found) + np.arange(int(found.sum()))
     tree_edge, graph_edge = np.repeat(tree_edge, found), by_code[which]
     order = np.argsort(tree_edge, kind="stable")
@@ -87,7 +87,7 @@ def _pairs_at_leaves(tree: HTree) -> tuple[Array, Array, Array]:
 
 
 def _numbered(row: Array, start: Array, graph_edge: Array, num_edges: int) -> TreeEdges:
-    """Rows numbered so that the empty one is the last."""
+    """Renumbers the rows so that the empty one is the last."""
     used, representative = np.unique(row, return_index=True)
     size = np.diff(start)[representative]
     empty = size == 0

@@ -1,4 +1,4 @@
-"""Rounds on an H-tree that is cut into parts, one for each of several processes."""
+"""Rounds on an H-tree that is cut into parts, one per process."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class CutTree:
-    """The rounds on an H-tree, with the part of everything that is computed.
+    """The rounds on an H-tree, with the part of every state.
 
-    A state belongs to the part of the tree nodes that have it; equal states of several parts are computed in each, so
-    that nothing but the states at cut edges has to be sent.
+    A state belongs to the part of its tree nodes; equal states of several parts are computed in each of them, so that
+    only the states at cut edges are sent.
 
     Args:
         unrolled: the states and messages of all parts.
-        part: of every tree node.
-        owner: of every graph node, the part that answers for it: that of its first leaf.
-        parts: how many there are.
-        cuts: how many edges of the tree lead out of each part.
+        part: the part of every tree node.
+        owner: for every graph node, the part that answers for it: that of its first leaf.
+        parts: number of parts.
+        cuts: the number of tree edges that lead out of each part.
 
     Shapes: part :math:`(N)`, owner :math:`(n)`, cuts :math:`(parts)`
     """
@@ -39,21 +39,21 @@ class CutTree:
 
     @classmethod
     def of(cls, tree: HTree, refined: Refinement, keep_all: bool, parts: int, cost: float, pools: bool) -> CutTree:
-        """Cuts a tree by what its rounds compute.
+        """Cuts a tree into parts whose rounds take equal work.
 
         Args:
             tree: the H-tree.
             refined: its colours.
             keep_all: see `unroll`.
             parts: number of parts.
-            cost: of a state, in messages.
-            pools: whether the last round is joined to the mean over leaves.
+            cost: the cost of a state, in messages.
+            pools: whether the mean over leaves is merged into the last round.
         """
         first = first_leaves(refined.kappa, refined.num_nodes)
         weight = np.zeros(tree.num_nodes)
         if parts > 1:
             for nodes, each in _work(refined.unroll(keep_all), first, cost, pools):
-                weight[nodes] += each  # no node stands twice among those of a round
+                weight[nodes] += each  # the nodes of a round are distinct
         part = forest_parts(tree.edge_index.cpu(), weight, parts)
         source, target = (part[ends] for ends in tree.edge_index.cpu().numpy())
         cuts = np.bincount(source[source != target], minlength=parts)
@@ -64,7 +64,7 @@ class CutTree:
         return self.part[self.unrolled.nodes[number]]
 
     def work(self, cost: float, pools: bool) -> Numbers:
-        """What every part computes, states of several parts in each; see `of`. Shapes: → :math:`(parts)`"""
+        """The work of every part; states of several parts count in each of them. Shapes: → :math:`(parts)`"""
         pool, total = self.unrolled.pool, np.zeros(self.parts)
         if pools:  # a row per graph node in every part that has leaves of it
             rows = np.unique(pool.row.numpy() * self.parts + self.states(-1)[pool.col.numpy()])
@@ -83,9 +83,9 @@ def first_leaves(kappa: Array, num_nodes: int) -> Array:
 
 
 def _work(unrolled: Unrolled, first: Array, cost: float, pools: bool) -> list[tuple[Array, Numbers]]:
-    """For every round the tree nodes that have its states, and what it takes to compute these.
+    """For every round, a tree node of each of its states, and the work of computing these states.
 
-    Where the last round is joined to the mean over leaves, it has one state per graph node, counted at `first`.
+    If the mean over leaves is merged into the last round, it has one state per graph node, counted at `first`.
     """
     found = []
     for number, (nodes, messages) in enumerate(zip(unrolled.nodes, unrolled.rounds, strict=True)):

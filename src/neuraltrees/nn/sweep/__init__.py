@@ -1,4 +1,4 @@
-"""Sweeps: sums over whole trees, weighted by tree distance, in linear time; the plan, the function and the layer."""
+"""Sweeps: sums over whole trees, weighted by tree distance, in linear time."""
 
 from neuraltrees.nn.sweep.function import sweep
 from neuraltrees.nn.sweep.layer import SweepLayer

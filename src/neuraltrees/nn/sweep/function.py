@@ -1,4 +1,4 @@
-"""The sweep itself: one differentiable function, computed by the core on a CPU and by fused kernels on a GPU."""
+"""The sweep as a differentiable function, computed by the compiled core on a CPU and by fused kernels on a GPU."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def sweep(values: Tensor, decay: Tensor, plan: SweepPlan, gate: Tensor | None = 
 
     .. math:: \bar a_C = s_C (\bar z_B - a_C \bar s_C) + \bar s_C (z_B - a_C s_C)
 
-    with the sums :math:`\bar s, \bar z` of the sweep over the gradient: what lies below the edge times what lies beyond
-    it, both ways. There is no second derivative.
+    with the sums :math:`\bar s, \bar z` of the sweep over the gradient: the sums below the edge times those beyond it,
+    in both directions. Second derivatives are not supported.
 
-    Sums are computed in float64 for values in float64, else in float32, and have the type of the values.
+    Sums are computed in float64 for float64 values, else in float32, and returned in the dtype of the values.
 
     Args:
         values: the values :math:`v`.
         decay: the decays :math:`λ`, between 0 and 1.
         plan: the forest; its tensors must be on the device of the values.
-        gate: the gates :math:`g` between 0 and 1, one per node for the edge to its parent; those of roots are not used.
+        gate: the gates :math:`g` between 0 and 1, one per node for the edge to its parent; gates of roots are ignored.
 
     Shapes: values and gate :math:`(N, *, F)`, such as :math:`(N, F)` or :math:`(N, R, F)` for R runs; decay :math:`(F)`
     or :math:`(*, F)` → :math:`(N, *, F)`
@@ -51,7 +51,7 @@ def sweep(values: Tensor, decay: Tensor, plan: SweepPlan, gate: Tensor | None = 
     factors = decay.to(dtype).expand(values.shape[1:])
     factors = factors.reshape(1, size) if gate is None else (factors * gate.to(dtype)).reshape(lead, size)
     rows = values.to(dtype).reshape(lead, size)
-    if torch.compiler.is_compiling():  # plain operations, which can be traced
+    if torch.compiler.is_compiling():  # plain torch operations, which can be traced
         found = jumping.passes(rows, factors, plan)[1]
     else:
         found = _Sweep.apply(rows, factors, plan)  # type: ignore[no-untyped-call]
@@ -59,13 +59,13 @@ def sweep(values: Tensor, decay: Tensor, plan: SweepPlan, gate: Tensor | None = 
 
 
 class Kernels(Protocol):
-    """How both passes and their gradients are computed; `factors` has a row per node, or one row for all edges.
+    """An implementation of both passes and their gradients; `factors` has one row per node, or one row for all edges.
 
     Shapes: values, grad, sums and out :math:`(N, K)`; factors :math:`(N, K)` or :math:`(1, K)`
     """
 
     def passes(self, values: Tensor, factors: Tensor, plan: SweepPlan, keep: bool) -> tuple[Tensor | None, Tensor]:
-        """The sums of the first pass, None unless they are kept, and those of the second."""
+        """The sums of the first pass, or None unless `keep`, and those of the second."""
 
     def gradients(
         self, grad: Tensor, factors: Tensor, sums: Tensor | None, out: Tensor | None, plan: SweepPlan

@@ -1,6 +1,6 @@
-"""Sweeps on a GPU by one kernel forward and one backward, for trees that one program can walk; needs Triton.
+"""Sweeps on a GPU by one kernel forward and one backward, for trees small enough for one program; needs Triton.
 
-Nothing waits for the device and all sizes come from shapes, so that the work can be captured in a CUDA graph.
+Nothing synchronises with the device and all sizes come from shapes, so that the work can be captured in a CUDA graph.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from torch import Tensor
 from neuraltrees.nn import triton_kernels
 from neuraltrees.nn.sweep.plan import SweepPlan
 
-# A program takes some tenths of a microsecond per place. For larger trees pointer jumping is quicker, whose some
-# hundred kernels take about a millisecond however deep the trees are.
+# A program takes a few tenths of a microsecond per place. For larger trees pointer jumping is faster: about a hundred
+# kernels, which take about a millisecond whatever the depth of the trees.
 LARGEST = 4096
-BLOCK = 128  # channels of a program
-ROWS = 8  # places that a program takes at once, if they do not depend on each other
+BLOCK = 128  # channels per program
+ROWS = 8  # places that a program computes at once, if they do not depend on each other
 PADDING = 32  # programs for the places after the last tree
 
 
 def suits(plan: SweepPlan) -> bool:
-    """Whether one program can walk the largest tree, and Triton works here."""
+    """Whether the largest tree is small enough for one program, and Triton works here."""
     return plan.largest <= LARGEST and triton_kernels.available()
 
 

@@ -1,8 +1,8 @@
 r"""Sweeps by pointer jumping: plain torch operations, for any device and for trees that are too large for one program.
 
 Let A be the map that sends every node's sum to its parent, times the edge's factor. The first pass is
-:math:`(I - A)^{-1} = (I + A)(I + A^2)(I + A^4) \cdots` and the second its transpose, and :math:`A^{2^k}` sends a sum to
-the ancestor :math:`2^k` edges above: as many steps as the depth has binary digits, whatever the shape of the tree.
+:math:`(I - A)^{-1} = (I + A)(I + A^2)(I + A^4) \cdots` and the second its transpose. :math:`A^{2^k}` sends a sum to the
+ancestor :math:`2^k` edges above, so the number of steps is the number of binary digits of the depth.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def gradients(
 
 
 class _Jump(NamedTuple):
-    """The ancestor of every node a number of edges above, itself where there is none, and the product of the factors up
-    to it: a row per node, or one row for all.
+    """For every node, the ancestor at a fixed number of edges above it, or the node itself if there is none, and the
+    product of the factors on the way: one row per node, or one row for all.
 
     Shapes: target :math:`(N)`, exists :math:`(N, 1)`, weight :math:`(N, K)` or :math:`(1, K)`
     """

@@ -1,10 +1,9 @@
 """The Triton kernels of a sweep: one program walks the trees of one range for one block of channels.
 
-A program goes through the places of its range from the last to the first and back. It takes as many places at once as
-do not depend on each other, at most ROWS: where places are sorted by depth, whole levels or large parts of them. It
-owns all sums of its trees, so nothing is added atomically: siblings add to their parent one after another, in turns,
-and results are the same every time. After every step a barrier lets all threads of the program see what the others
-have stored.
+A program goes through the places of its range from the last to the first and back. It computes as many places at once
+as do not depend on each other, at most ROWS: if places are sorted by depth, whole levels or large parts of them. It
+owns all sums of its trees, so no atomic additions are needed: siblings add to their parent in turns, and results are
+deterministic. A barrier after every step makes the stored values visible to all threads of the program.
 
 Ranges after the last tree are shares of the padding, whose places have no parents.
 
@@ -19,7 +18,7 @@ from neuraltrees.nn.triton_language import jit, tl
 
 @jit
 def range_of(tree_ptr, num_nodes, num_trees, PADDING: tl.constexpr):
-    """The places of this program: those of a tree, or one of PADDING shares of what comes after the last one."""
+    """The places of this program: those of a tree, or one of PADDING shares of the places after the last tree."""
     program = tl.program_id(0)
     is_tree = program < num_trees
     last = tl.load(tree_ptr + num_trees)
@@ -33,7 +32,7 @@ def range_of(tree_ptr, num_nodes, num_trees, PADDING: tl.constexpr):
 
 @jit
 def entries(order, place, chosen, channel, channels, ORDERED: tl.constexpr):
-    """Where the entries of some places lie in an array of rows."""
+    """The indices of the entries of some places in an array of rows."""
     row = tl.load(order + place, mask=chosen, other=0) if ORDERED else place
     return row[:, None] * channels + channel[None, :]
 
@@ -45,7 +44,7 @@ def factors_of(factors, shared, at, mask, PER_NODE: tl.constexpr):
 
 @jit
 def first_row(factors, channel, channels, ROWS: tl.constexpr):
-    """The first row of the factors, repeated: all of them, unless there is one per node."""
+    """The first row of the factors, repeated: the factors of all edges, unless PER_NODE."""
     at = tl.full((ROWS, 1), 0, tl.int32) + channel[None, :]
     return tl.load(factors + at, mask=at < channels, other=0.0)
 
@@ -76,7 +75,7 @@ def walk_up(
     ORDERED: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """rows = values plus what comes from the children."""
+    """The pass up: rows = values plus the sums of the children times their factors."""
     for first in range(begin, end, ROWS):
         place = first + tl.arange(0, ROWS)
         at = entries(order, place, place < end, channel, channels, ORDERED)
@@ -96,7 +95,7 @@ def walk_up(
         sent = factors_of(factors, shared, at, mask, PER_NODE) * own
 
         has_parent = chosen & (above >= 0)
-        turn = tl.full((ROWS,), 0, tl.int32)  # how many siblings come before
+        turn = tl.full((ROWS,), 0, tl.int32)  # number of siblings among the places before it
         for back in tl.static_range(1, ROWS):
             other = tl.load(parent + place - back, mask=place - back >= start, other=-1)
             turn += tl.where(other == above, 1, 0)
@@ -127,7 +126,7 @@ def passes(
     BLOCK: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """Both passes; `sums` may be `out`."""
+    """Both passes; `sums` and `out` may be the same array."""
     begin, end = range_of(tree_ptr, num_nodes, num_trees, PADDING)
     channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = channel < channels

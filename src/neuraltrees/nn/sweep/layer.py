@@ -1,4 +1,4 @@
-"""A layer that lets every node of a tree see all others, over distances that are learned per channel."""
+"""A layer in which every node of a tree sums over all others, with a learned decay per channel."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class SweepLayer(nn.Module):
     r"""One sweep per channel with a learned decay: :math:`z_B = c \sum_{B'} λ^{\mathrm{dist}(B, B')} h_{B'}`.
 
     The parameter is the logarithm of a distance d per channel, :math:`λ = e^{-1/d}`, so that a step of the optimiser
-    changes short and long distances by the same share. :math:`c = \sqrt{\tanh(1/d)}` keeps the scale: independent
+    changes short and long distances by the same factor. :math:`c = \sqrt{\tanh(1/d)}` keeps the scale: independent
     values of variance 1 on a long path have sums of variance
     :math:`1 + 2 \sum_{k ≥ 1} λ^{2k} = (1 + λ^2) / (1 - λ^2) = 1 / \tanh(1/d)`. For long distances c is
     :math:`\sqrt{1 - λ}` to first order.
 
     With gates, the edge between B and C has the factor
-    :math:`λ\, \mathrm{sigmoid}(W(h_B + h_C) + b)` instead of λ. Both ends count alike, so the result does not depend on
-    the root. Gates start open.
+    :math:`λ\, \mathrm{sigmoid}(W(h_B + h_C) + b)` instead of λ. It is symmetric in both ends, so the result does not
+    depend on the root. Gates start open.
 
-    Channels are not mixed, but by the gates: put a linear layer before or after.
+    Channels are mixed by the gates only: put a linear layer before or after.
 
     Args:
         channels: number of channels F.
-        runs: number of independent runs R with parameters of their own; None for a single one without the dimension.
-        scales: the shortest and the longest distance at the start, spread evenly over the channels by their logarithm.
+        runs: number of independent runs R with their own parameters; None for a single one without a run dimension.
+        scales: the shortest and the longest initial distance; the channels are spaced evenly between their logarithms.
         gated: whether edges have gates that depend on the states.
 
     Shapes: :math:`(N, F)`; with runs :math:`(N, R, F)`, or :math:`(N, F)` shared by the runs → :math:`(N, R, F)`
@@ -68,14 +68,14 @@ class SweepLayer(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Spreads the distances again and opens the gates."""
+        """Resets the distances and opens the gates."""
         low, high = (math.log(scale) for scale in self.scales)
         with torch.no_grad():
             self.log_distance.copy_(torch.linspace(low, high, self.channels).expand_as(self.log_distance))
         if self.gate is not None:
             self.gate.reset_parameters()
             assert self.gate.bias is not None
-            nn.init.constant_(self.gate.bias, OPEN_GATE / 2)  # of each end
+            nn.init.constant_(self.gate.bias, OPEN_GATE / 2)  # both ends add it
 
     @property
     def distances(self) -> Tensor:

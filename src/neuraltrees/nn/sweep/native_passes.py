@@ -10,7 +10,7 @@ from torch import Tensor
 from neuraltrees._core import native
 from neuraltrees.nn.sweep.plan import SweepPlan
 
-# Entries per thread: starting a thread takes as long as a sweep over some ten thousand.
+# Entries per thread: starting a thread takes as long as a sweep over some ten thousand entries.
 PER_THREAD = 2**18
 
 

@@ -17,31 +17,33 @@ from neuraltrees.nn.sweep.plan import SweepPlan
 
 @dataclass(frozen=True, eq=False)
 class CutForest:
-    r"""The part of a forest that a process has: pieces of trees, and how all pieces hang together.
+    r"""The part of a forest that a process computes: pieces of trees, and the cut edges between all pieces.
 
-    A piece is a connected part of a tree in one process; above the root C of a piece there may be a cut edge to a node
-    p(C) of another. With the sums :math:`s^0` of every piece by itself and the product P of the factors between a node
-    and the root of its piece, sums over whole subtrees at the roots are
+    A piece is a connected part of a tree in one process; its root C may have a cut edge to its parent p(C) in another
+    piece. With the sums :math:`s^0` of every piece by itself and the product P of the factors between a node and the
+    root of its piece, the sums over whole subtrees at the roots are
 
     .. math:: s_C = s^0_C + \sum_{C' : p(C') ∈ \mathrm{piece}(C)} f_{C'} s_{C'}, \qquad f_{C'} = a_{C'} P_{p(C')},
 
-    and what comes into a piece from above is :math:`u_C = a_C (z_{p(C)} - a_C s_C)`, where z is the sum of a node over
-    its piece and all below it, :math:`z'`, plus :math:`P u` from above. So
-    :math:`u_C = a_C (z'_{p(C)} - a_C s_C) + f_C u_{\mathrm{piece}(p(C))}`. Both recursions run over the few pieces, in
-    every process alike.
+    and the sum that enters a piece from above is :math:`u_C = a_C (z_{p(C)} - a_C s_C)`, where z is the sum of a node
+    over its piece and all pieces below, :math:`z'`, plus :math:`P u` from above. So
+    :math:`u_C = a_C (z'_{p(C)} - a_C s_C) + f_C u_{\mathrm{piece}(p(C))}`. Both recursions run over the few cut edges,
+    in every process.
+
+    Cut edges are numbered over all processes. A piece is named by the cut edge above its root, or by the number of cut
+    edges if there is none.
 
     Args:
         group: the processes.
         plan: the pieces of this process.
-        roots: the roots of all pieces of this process, as its rows.
-        mine: which of all cut edges have their lower end C here, and the rows of these ends.
-        upper: which of them have their upper end p(C) here, and the rows of these ends.
-        above: the piece, by the number of the cut above its root, that each cut leads to; the number of cuts for one
-            whose root has no cut above it.
-        levels: the cuts by their depth, those next to the root of a tree first.
-        piece: the number of the cut above the piece of every row; the number of cuts for none.
-        parents: brings the rows of upper ends to where the lower ends are.
-        parent: where the parent of every row is among its own rows and those; itself for a root.
+        roots: the rows of the roots of all pieces of this process.
+        mine: the cut edges whose lower end C is in this process, and the rows of these ends.
+        upper: the cut edges whose upper end p(C) is in this process, and the rows of these ends.
+        above: for every cut edge, the piece of its upper end.
+        levels: the cut edges by depth, those next to the root of a tree first.
+        piece: the piece of every row.
+        parents: sends the rows of upper ends to the processes of the lower ends.
+        parent: the place of the parent of every row among its own rows and the received ones; its own for a root.
 
     Shapes: roots, mine, upper, above and piece are one-dimensional
     """
@@ -59,11 +61,11 @@ class CutForest:
 
     @classmethod
     def of(cls, parent: Array, part: Array, group: Group) -> CutForest:
-        """The part of a forest that this process has.
+        """The part of a forest that this process computes.
 
         Args:
-            parent: of every node of the whole forest, before it; -1 for roots.
-            part: of every node.
+            parent: the parent of every node of the whole forest, which precedes it; -1 for roots.
+            part: the part of every node.
 
         Shapes: parent and part :math:`(N)`
         """
@@ -71,7 +73,7 @@ class CutForest:
         place = np.full(len(parent), -1)
         place[rows] = np.arange(len(rows))
         cut = np.flatnonzero((parent >= 0) & (part != part[parent.clip(min=0)]))
-        number = np.full(len(parent), len(cut))  # of the cut above the root of a piece
+        number = np.full(len(parent), len(cut))  # for the root of a piece, the number of the cut edge above it
         number[cut] = np.arange(len(cut))
         root = _piece_roots(parent, part)
         above = number[root[parent[cut]]]
@@ -97,11 +99,11 @@ class CutForest:
         )
 
     def parents_of(self, own: Tensor) -> Tensor:
-        """The row of every node's parent; its own for a root. Shapes: :math:`(N, *)`"""
+        """The row of every node's parent; the node's own row for a root. Shapes: :math:`(N, *)`"""
         return (own if self.parents is None else self.parents.extend(own)).index_select(0, self.parent)
 
     def sweep(self, values: Tensor, decay: Tensor, gate: Tensor | None = None) -> Tensor:
-        """The sweep over the whole forest, of the rows of this process; see `neuraltrees.nn.sweep.sweep`."""
+        """The sweep over the whole forest, at the rows of this process; see `neuraltrees.nn.sweep.sweep`."""
         cuts = len(self.above)
         if not cuts:
             return sweep(values, decay, self.plan, gate)
@@ -128,13 +130,13 @@ class CutForest:
         return below + product * down.index_select(0, self.piece)
 
     def _everywhere(self, cuts: int, *given: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
-        """Values of cuts that are known in one process each, in all of them; one exchange."""
+        """Values of cut edges, each known in one process, made known to all processes by one exchange."""
         filled = [values.new_zeros(cuts, *values.shape[1:]).index_copy(0, which, values) for which, values in given]
         return self.group.total(torch.stack(filled), "sweep").unbind(0)
 
 
 def _piece_roots(parent: Array, part: Array) -> Array:
-    """The root of the piece of every node: the highest node that it reaches without leaving its part."""
+    """The root of the piece of every node: its highest ancestor that is reached within its part."""
     up = np.where((parent >= 0) & (part == part[parent.clip(min=0)]), parent, np.arange(len(parent)))
     while not np.array_equal(further := up[up], up):
         up = further
@@ -142,7 +144,7 @@ def _piece_roots(parent: Array, part: Array) -> Array:
 
 
 def _levels(above: NDArray[np.int64]) -> tuple[Tensor, ...]:
-    """The cuts by their depth: those into a piece without a cut above it, then those into pieces below these, …"""
+    """The cut edges by depth: first those whose upper piece has no cut edge above it, then those below these, …"""
     cuts, depth = len(above), np.zeros(len(above) + 1, np.int64)
     depth[cuts] = -1
     for _ in range(cuts):

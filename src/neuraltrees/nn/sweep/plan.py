@@ -1,4 +1,4 @@
-"""What a sweep needs to know of a forest: nodes in an order with parents before children, tree by tree."""
+"""The plan of a sweep: the nodes of a forest, tree by tree, with parents before children."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 class SweepPlan:
     """A rooted forest in the order in which a sweep walks it; made by `of_edges` or `of_parents`.
 
-    The nodes stand at *places* 0 … N - 1. All that is needed of a plan put together by hand:
+    The nodes are at *places* 0 … N - 1. The requirements on a plan that is constructed directly:
 
-    - every parent stands before its children; a GPU is quickest where places of a tree are sorted by depth;
-    - the range `tree_ptr[t]` up to `tree_ptr[t + 1]` holds whole trees: one, several (those of a graph, say) or none;
-    - places after the last range have no parent. They are trees of one node each, which serve as padding.
+    - every parent precedes its children; a GPU is fastest if the places of a tree are sorted by depth;
+    - the range `tree_ptr[t]` up to `tree_ptr[t + 1]` holds whole trees: one, several (such as those of a graph) or none;
+    - places after the last range have no parent. They are trees of one node each, used as padding.
 
-    `parent` and `tree_ptr` move with their range: a range that starts at b and is put at c has the parents
-    `parent - b + c` there. `take` gathers ranges so, `joined` puts plans side by side.
+    When a range that starts at place b is moved to place c, its parents become `parent - b + c`. `take` gathers ranges
+    in this way, `joined` concatenates plans.
 
     Args:
-        parent: the place of every place's parent, -1 for a root.
+        parent: the place of the parent of every place, -1 for a root.
         tree_ptr: where the ranges start, and where the last one ends.
-        order: the node at every place; None if node k stands at place k.
-        depth: edges from a root to the deepest node, or more; -1 if not known, which is right and may be slower.
-        largest: places of the largest range, or more; -1 if not known, likewise.
+        order: the node at every place; None if node k is at place k.
+        depth: an upper bound on the number of edges from a root to a node; -1 if not known, which may be slower.
+        largest: an upper bound on the number of places of a range; -1 if not known, which may be slower.
 
     Shapes: parent and order :math:`(N)`, tree_ptr :math:`(T + 1)`, all int64
 
@@ -73,11 +73,11 @@ class SweepPlan:
 
     @classmethod
     def of_edges(cls, edge_index: EdgeIndex, num_nodes: int | None = None) -> SweepPlan:
-        """The plan of an undirected forest, every tree rooted at its centre so that the depth is least.
+        """The plan of an undirected forest, every tree rooted at its centre, which minimises the depth. There is one
+        range per tree, in the order of their smallest nodes.
 
         Args:
-            edge_index: the edges, one direction of each or both; self-loops are ignored. One range per tree, in the
-                order of their smallest nodes.
+            edge_index: the edges, one direction of each or both; self-loops are ignored.
             num_nodes: number of nodes; None for one more than the largest in `edge_index`.
 
         Raises:
@@ -93,11 +93,11 @@ class SweepPlan:
         """The plan of a rooted forest; one range per tree.
 
         Args:
-            parent: the parent of every node, -1 for a root, in any order of the nodes. Trees one after another,
-                each in breadth-first order, stay as they are.
+            parent: the parent of every node, -1 for a root, in any order of the nodes. If the trees come one after
+                another, each in breadth-first order, the order of the nodes is kept.
 
         Raises:
-            InputError: if parents go round in a cycle or are out of range.
+            InputError: if the parents contain a cycle or are out of range.
 
         Shapes: parent :math:`(N)`
         """
@@ -106,14 +106,14 @@ class SweepPlan:
 
     @classmethod
     def joined(cls, plans: Sequence[SweepPlan]) -> SweepPlan:
-        """Plans side by side, with the nodes of each after those of the one before."""
+        """The union of plans, with the nodes of each numbered after those of the previous one."""
         if not plans:
             raise InputError("Expected plans to join; got none.")
         parents, orders, offset = [], [], 0
         starts = [plans[0].tree_ptr[:1]]
         for plan in plans:
             parents.append(torch.where(plan.parent < 0, -1, plan.parent + offset))
-            starts.append(plan.tree_ptr[1:] + offset)  # padding in between joins the next range
+            starts.append(plan.tree_ptr[1:] + offset)  # padding in between becomes part of the next range
             orders.append(plan._order + offset)
             offset += plan.num_nodes
         identity = all(plan.order is None for plan in plans)
@@ -126,15 +126,15 @@ class SweepPlan:
         )
 
     def take(self, trees: Tensor, num_nodes: int | None = None) -> tuple[SweepPlan, Tensor]:
-        """The plan of some ranges one after another, and the node of this plan that each of its nodes is.
+        """The plan of some ranges, and for each of its nodes the corresponding node of this plan.
 
-        `values.index_select(0, source)` are then the values of the new nodes. With `num_nodes` nothing waits for the
-        device, so that the work can be captured in a CUDA graph.
+        `values.index_select(0, source)` are then the values of the new nodes. With `num_nodes` nothing synchronises
+        with the device, so that the work can be captured in a CUDA graph.
 
         Args:
-            trees: which ranges, in their new order; a range may come several times.
-            num_nodes: number of new nodes, at least as many as the ranges have; what is left are trees of one node,
-                copies of node 0 of this plan. None for as many as needed.
+            trees: the numbers of the ranges in their new order; a range may be repeated.
+            num_nodes: number of new nodes, at least as many as the ranges have; the others are trees of one node,
+                copies of node 0 of this plan. None for the number that the ranges have.
 
         Shapes: trees :math:`(T')` → source :math:`(N')`
         """
@@ -164,7 +164,7 @@ class SweepPlan:
 
     @property
     def above(self) -> Tensor:
-        """The parent of every node, itself a node; -1 for a root.
+        """The parent of every node, as a node instead of a place; -1 for a root.
 
         Shapes: :math:`(N)`
         """

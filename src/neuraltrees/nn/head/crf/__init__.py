@@ -1,4 +1,4 @@
-"""Exact structured answers: a conditional random field on top of a network."""
+"""A conditional random field on top of a network, with exact inference."""
 
 from neuraltrees.nn.head.crf.head import CRFHead as CRFHead
 from neuraltrees.nn.head.crf.potts import PottsPosterior as PottsPosterior

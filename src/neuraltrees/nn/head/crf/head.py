@@ -1,4 +1,4 @@
-"""Exact structured answers: a conditional random field on top of a network."""
+"""A conditional random field on top of a network, with exact inference."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.inference.crf import EdgeTables, Evidence, Limits, Solver, Structure
-from neuraltrees.nn.head.crf.lessons import Field, Learning, Lesson, hide
+from neuraltrees.nn.head.crf.lessons import Field, Learning, Lesson, checked_labels, hide
 from neuraltrees.nn.head.crf.pairs import Pairs
 from neuraltrees.nn.head.crf.parts import Gathering, Parted
 from neuraltrees.nn.head.head import Head, Places
 from neuraltrees.nn.head.node import NodeHead
 from neuraltrees.nn.parallel import Part
 
-GPU_CHUNK = 2**28  # entries of the tables that are in memory together
+GPU_CHUNK = 2**28  # entries of the tables that are in GPU memory at the same time
 
 
 class CRFHead(Head):
@@ -30,29 +30,33 @@ class CRFHead(Head):
 
     .. math:: p(y \mid x) \propto \exp\Bigl(\sum_v θ_v(y_v; h_v) + \sum_{uv \in E} θ_{uv}(y_u, y_v)\Bigr)
 
-    where a linear layer per node type makes θ_v of the states, and θ_uv is a table by the types of both ends, mixed by
-    the features of the edge if there are any. Inference is exact, on the graph of the nodes whose labels are not known.
+    where a linear layer per node type computes θ_v from the states, and θ_uv is a table per pair of node types, or a
+    mixture of tables by the features of the edge. Inference is exact, on the subgraph of the nodes whose labels are not
+    known.
 
     Args:
         in_channels: size of the states.
         out_channels: number of labels, or the number for each node type.
         runs: number of independent runs.
         edge_channels: number of features per edge; None where edges have none.
-        learning: "pseudo", every label given the known labels of its neighbours, without inference; "marginal", the
-            exact marginals of randomly hidden labels given the others; or "likelihood", all labels together.
-        apart: whether θ_v is trained as if there were no edges, and tables on top of it; else all together.
-        exact_share: share of the epochs, the last ones, that learn by exact inference; before them "pseudo", which is
-            much quicker, brings the tables near.
-        hidden: for "marginal", the share of the training labels that a step hides.
-        masks: for "marginal", the number of random choices of them; they take turns.
+        learning: the loss: "pseudo", the likelihood of every label given the known labels of its neighbours, which
+            needs no inference; "marginal", the exact marginals of randomly hidden labels given the others; or
+            "likelihood", the joint likelihood of all labels.
+        apart: whether θ_v is trained as if there were no edges, and the tables on top of it; else all are trained
+            together.
+        exact_share: share of the epochs, the last ones, that train by exact inference; the epochs before use "pseudo",
+            which is much faster.
+        hidden: for "marginal", the share of the training labels that a lesson hides.
+        masks: for "marginal", the number of random choices of hidden labels, used one after another.
         relations: number of edge types (`edge_type`) with tables of their own.
-        gates: number of tables that features of edges mix in, by a linear layer and tanh; by default one per feature,
-            by tanh of the feature itself.
-        rank: rank of the tables, for many labels; None for whole ones.
+        gates: number of tables that are mixed by the features of edges, through a linear layer and tanh; by default one
+            per feature, through tanh of the feature itself.
+        rank: rank of the tables, for many labels; None for full tables.
         states, max_treewidth, samples: bounds of inference on wide graphs; see `CRF`.
         memory_limit: bytes that tables may take; see `CRF`.
 
-    Shapes: :math:`(n, *, F) → (n, *, C)`, where C is the largest number of labels; minus infinity beyond a node's own
+    Shapes: :math:`(n, *, F) → (n, *, C)`, where C is the largest number of labels; minus infinity for labels that a
+    node's type does not have
     """
 
     reads_labels = True
@@ -96,15 +100,15 @@ class CRFHead(Head):
 
     @property
     def capturable(self) -> bool:
-        """Whether a step may be captured as a CUDA graph: nothing is decided in Python while it runs."""
+        """Whether a step may be captured as a CUDA graph; always, since its work depends on no values."""
         return True
 
     def plan(self, data: Data, known: Tensor | None = None) -> Field:
-        """Plans inference for a graph or a batch of graphs, given the labels that are known.
+        """Plans inference for a graph or a batch of graphs, given known labels.
 
         Args:
-            data: with `edge_index`, and `node_type` where there are several.
-            known: labels, -1 where they are not known; for every run its own, or the same for all.
+            data: a graph with `edge_index`, and with `node_type` if there are several types.
+            known: labels, -1 where they are not known; the same for all runs, or one column per run.
 
         Shapes: known :math:`(n)` or :math:`(n, R)`
         """
@@ -114,7 +118,7 @@ class CRFHead(Head):
         return _given(field, self._checked(known, _types(field.places.node_type, len(known), len(self.labels))))
 
     def field(self, data: Data) -> Field:
-        """All but what depends on known labels."""
+        """The plan without what depends on known labels."""
         places = Places.of(data)
         graph = Graph(data.edge_index, num_nodes=int(data.num_nodes))
         kinds = _types(places.node_type, graph.num_nodes, len(self.labels))
@@ -129,17 +133,17 @@ class CRFHead(Head):
             self.pairs.num_tables,
             self.pairs.weighted,
         )
-        # A GPU wants few large operations, a processor tables that stay in its caches.
+        # A GPU is fastest with few large operations, a CPU with tables that stay in its caches.
         large = GPU_CHUNK if next(self.parameters()).is_cuda else None
         return Field(places, Solver(structure, replace(self.limits, chunk_entries=large)), pairs)
 
     def lessons(self, data: Data, known: Tensor, seeds: Sequence[int]) -> list[Lesson]:
-        """What to learn from the known labels; steps take turns.
+        """The lessons made of the training labels; see `turn`.
 
         Args:
             data: a graph or a batch of graphs.
             known: the training labels of every run, -1 elsewhere.
-            seeds: of the runs, for what is hidden.
+            seeds: the seed of every run, for the choice of hidden labels.
 
         Shapes: known :math:`(n, R)`
         """
@@ -168,7 +172,7 @@ class CRFHead(Head):
         return Lesson("marginal", _given(field, shown), target, (all_labels / count.clamp(min=1)).expand(labels.shape))
 
     def turn(self, done: int, epochs: int, lessons: int) -> int:
-        """The number of the lesson of an epoch, after `done` of them: at first pseudo-likelihood, then exact ones."""
+        """The number of the lesson of the next epoch, after `done`: first pseudo-likelihood, then the exact lessons."""
         if self.exact_share == 1 or lessons == 1:
             return done % lessons
         start = round((1 - self.exact_share) * epochs)
@@ -186,7 +190,7 @@ class CRFHead(Head):
     def _check_parts(self) -> None:
         if self.pairs.weighted:
             raise InputError(
-                "Expected tables that do not depend on features of edges, to compute in parts; got a CRF head with "
+                "Expected a CRF head whose tables do not depend on features of edges, to compute in parts; got one with "
                 "edge_channels. Set edge_features=False, or use one process."
             )
 
@@ -199,7 +203,7 @@ class CRFHead(Head):
         return answers if self.runs is not None else answers.squeeze(1)
 
     def loss(self, h: Tensor, given: Lesson | Parted[Lesson], edge_attr: Tensor | None = None) -> Tensor:
-        """The loss of every node, zero where there is nothing to find. Shapes: → :math:`(n, R)`"""
+        """The loss of every node, zero where the lesson has no label. Shapes: → :math:`(n, R)`"""
         lesson = given.whole if isinstance(given, Parted) else given
         unary, tables = self.potentials(h, given if isinstance(given, Parted) else lesson.field, edge_attr)
         own = unary.detach() if self.apart else unary
@@ -220,7 +224,7 @@ class CRFHead(Head):
         return self._logarithm(found, unary)
 
     def _joint(self, unary: Tensor, tables: EdgeTables, lesson: Lesson) -> Tensor:
-        """Minus the log-likelihood of a graph at each of its labelled nodes; `scale` divides it among them."""
+        """The negative log-likelihood of a graph, repeated at each of its labelled nodes; `scale` averages it."""
         assert lesson.given is not None
         free, given = (
             field.solver.log_partition(unary, tables, field.given, check=not _capturing(unary))
@@ -235,7 +239,7 @@ class CRFHead(Head):
     def potentials(
         self, h: Tensor, field: Field | Parted[Any], edge_attr: Tensor | None = None
     ) -> tuple[Tensor, EdgeTables]:
-        """Those of all nodes. Shapes: → :math:`(R, n, C)`, and the tables"""
+        """The potentials of all nodes, and the tables of edges. Shapes: → :math:`(R, n, C)`, and the tables"""
         unary = self.node(h, field.places)
         unary = unary.unsqueeze(1) if unary.dim() == 2 else unary
         if isinstance(field, Parted):
@@ -244,25 +248,13 @@ class CRFHead(Head):
         return unary.transpose(0, 1), self.pairs(field.pairs, edge_attr)
 
     def _logarithm(self, marginals: Tensor, unary: Tensor) -> Tensor:
-        """Of what may be zero by rounding; minus infinity stays where a node has no such label."""
+        """Logarithms, finite where rounding gave zero; minus infinity for labels that a node does not have."""
         least = torch.finfo(marginals.dtype).tiny
         return marginals.clamp(min=least).log().masked_fill(unary == -torch.inf, -torch.inf)
 
     def _checked(self, known: Tensor, kinds: Any) -> Tensor:
         """The known labels by run. Shapes: :math:`(n)` or :math:`(n, R)` → :math:`(n)` or :math:`(R, n)`"""
-        good = isinstance(known, Tensor) and not known.is_floating_point() and known.dtype != torch.bool
-        if not good or known.shape not in ((len(kinds),), (len(kinds), self.runs or 1)):
-            came = f"{known.dtype} of shape {tuple(known.shape)}" if isinstance(known, Tensor) else type(known).__name__
-            raise InputError(f"Expected known as integers, a label or -1 for each of {len(kinds)} nodes; got {came}.")
-        labels = known.long().cpu()
-        limit = torch.from_numpy(np.array(self.labels)[kinds]).view(-1, *[1] * (labels.dim() - 1))
-        wrong = ((labels < -1) | (labels >= limit)).nonzero()
-        if len(wrong):
-            node = int(wrong[0, 0])
-            raise InputError(
-                f"Expected known labels from 0 to {int(limit[node].flatten()[0]) - 1}, or -1; got "
-                f"{int(labels[tuple(wrong[0])])} at node {node}."
-            )
+        labels = checked_labels(known, torch.from_numpy(np.array(self.labels)[kinds]), self.runs)
         return labels if labels.dim() == 1 else labels.t().contiguous()
 
 
@@ -282,7 +274,7 @@ def _types(node_type: Tensor | None, count: int, types: int) -> Any:
 
 
 def _without_targets(labels: Tensor, field: Field) -> Tensor:
-    """Zero in graphs where no label is to be found, as if all were known, so that nothing is computed there; else -1.
+    """Zero in graphs without a label to predict, as if all were known, so that nothing is computed there; else -1.
 
     Shapes: :math:`(R, n)` → :math:`(R, n)`
     """

@@ -18,10 +18,10 @@ from neuraltrees.nn.ensemble.linear import RunLinear
 
 @dataclass(frozen=True, eq=False)
 class PairPlan:
-    """Which tables the edges of a graph have, and where their features are.
+    """The tables of the edges of a graph, and the rows of their features.
 
-    Shapes: index :math:`(E, J)`; forth and back (the numbers of both directions among the given edges), and alike
-    (whether both ends have the same type) :math:`(E)`
+    Shapes: index :math:`(E, J)`; forth and back (the numbers of both directions in `edge_index`), and alike (whether
+    both ends have the same type) :math:`(E)`
     """
 
     index: Tensor
@@ -31,20 +31,20 @@ class PairPlan:
 
 
 class Pairs(nn.Module):
-    r"""Tables :math:`θ_{uv} = T_r + \sum_b \tanh(g_b(e_{uv}))\, T_{rb}`, by the types of both ends.
+    r"""Tables :math:`θ_{uv} = T_r + \sum_b \tanh(g_b(e_{uv}))\, T_{rb}` per pair of node types r.
 
     The gates :math:`g` are the features of the edge, or a linear layer of them.
 
-    Nodes have no order: the table of an edge between nodes of one type is that of one direction plus the transposed one
-    of the other, halved; between types, rows are those of the type that comes first.
+    Edges are undirected: the table of an edge between nodes of the same type is the mean of the table of one direction
+    and the transposed table of the other; between types, rows are the labels of the type with the lower number.
 
     Args:
         labels: number of labels of every node type.
         runs: number of independent runs.
         relations: number of edge types, by `edge_type` of the graph; each has its own tables.
         edge_channels: number of features per edge; None for tables without gates.
-        gates: number of tables that are mixed in by a linear layer of the features; None for one per feature.
-        rank: rank of the tables; None for whole ones.
+        gates: number of tables that are mixed by a linear layer of the features; None for one per feature.
+        rank: rank of the tables; None for full tables.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Pairs(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Tables start at zero, where nodes are independent; those behind gates near it, so that gates can learn."""
+        """Tables start at zero, where nodes are independent; tables with gates start near zero, so that gates learn."""
         if self.gate is not None:
             self.gate.reset_parameters()
         if self.rank is not None:
@@ -128,7 +128,7 @@ class Pairs(nn.Module):
         if not self.gates:
             return EdgeTables(bases, plan.index)
         if edge_attr is None:
-            raise InputError("Expected edge_attr, features of the edges that the CRF head was made for; got none.")
+            raise InputError("Expected edge_attr, since the CRF head was made with edge_channels; got none.")
         gates = (edge_attr if self.gate is None else self.gate(edge_attr)).tanh()
         gates = gates.unsqueeze(1) if gates.dim() == 2 else gates
         forth, back = (gates.index_select(0, end).transpose(0, 1) for end in (plan.forth, plan.back))
@@ -139,7 +139,7 @@ class Pairs(nn.Module):
 
 
 def _directions(data: Data, size: int, source: Int64, target: Int64) -> tuple[Int64, Int64]:
-    """Where both directions of every edge are among the given ones; the only one, if there is one alone."""
+    """The numbers of both directions of every edge in `edge_index`; twice the same if only one direction is given."""
     given = data.edge_index.cpu().numpy()
     code = given[0] * size + given[1]
     order = np.argsort(code, kind="stable")
@@ -157,6 +157,7 @@ def _edge_types(data: Data, number: Int64, relations: int) -> Int64:
     if kinds is None:
         raise InputError(f"Expected edge_type, since there are {relations} relations; got none.")
     found: Int64 = kinds.cpu().numpy()[number]
-    if len(found) and not 0 <= found.min() <= found.max() < relations:
-        raise InputError(f"Expected edge_type below {relations}; got {int(found.max())}.")
+    wrong = found[(found < 0) | (found >= relations)]
+    if len(wrong):
+        raise InputError(f"Expected edge_type between 0 and {relations - 1}; got {int(wrong[0])}.")
     return found

@@ -1,4 +1,4 @@
-"""A CRF on states that several processes computed: each gets the potentials of all nodes and answers for its own."""
+"""A CRF on states computed by several processes: each gets the potentials of all nodes and answers for its own."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Parted(Generic[T]):
     Args:
         whole: the field or the lesson.
         places: types and graphs of the process's own nodes.
-        halo: brings in the potentials of all others; None where there are none.
-        order: where each node of the whole is among its own and those.
+        halo: receives the potentials of all other nodes; None if there are none.
+        order: the place of each node of the whole among its own nodes and the received ones.
         own: its own nodes.
 
     Shapes: order :math:`(n)`, own :math:`(n')`
@@ -39,13 +39,13 @@ class Parted(Generic[T]):
     own: Tensor
 
     def gathered(self, unary: Tensor) -> Tensor:
-        """Potentials of all nodes from those of one's own. Shapes: :math:`(n', *) → (n, *)`"""
+        """The potentials of all nodes, given those of this process. Shapes: :math:`(n', *) → (n, *)`"""
         return (unary if self.halo is None else self.halo.extend(unary)).index_select(0, self.order)
 
 
 @dataclass(frozen=True, eq=False)
 class Gathering:
-    """How the potentials of a process become those of all nodes."""
+    """The exchange by which a process gets the potentials of all nodes."""
 
     places: Places
     halo: Halo | None
@@ -54,7 +54,7 @@ class Gathering:
 
     @classmethod
     def of(cls, data: Data, part: Part) -> Gathering:
-        """That of the nodes of a part."""
+        """The exchange for the nodes of a part."""
         group, n = part.group, int(data.num_nodes)
         own, owner = part.owned.cpu(), part.owner.cpu().numpy()
         pairs = np.flatnonzero(np.arange(group.size)[:, None] != owner[None])

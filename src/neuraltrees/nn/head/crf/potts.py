@@ -17,9 +17,9 @@ from neuraltrees.graph import Graph
 from neuraltrees.inference.crf import EdgeTables, Evidence, Solver, Structure
 from neuraltrees.inference.crf.checks import check_limits, united
 
-STEPS = 15  # of L-BFGS
-BOUND = 4.0  # of the strengths of edges
-LEAST = -100.0  # log-probability that stands for zero
+STEPS = 15  # steps of L-BFGS
+BOUND = 4.0  # largest absolute strength of edges
+LEAST = -100.0  # the log-probability used for zero
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,19 @@ class PottsPosterior:
 
     Args:
         graph: one graph, a list of them, or PyG's `Data` or `Batch`; nodes of several follow one another.
-        max_treewidth: of the sampled subgraphs; 1 for spanning forests, None for all edges where the graph allows it.
-        samples: number of sampled subgraphs that are averaged; without a `max_treewidth` there is one.
-        seed: of the samples.
-        careful: whether `fit` sets the strengths of edges to zero, which leaves every predicted label as it is, unless
+        max_treewidth: treewidth of the sampled subgraphs; 1 for spanning forests, None for all edges, if the graph is
+            narrow enough.
+        samples: number of sampled subgraphs that are averaged; one without a `max_treewidth`.
+        seed: seed of the samples.
+        careful: whether `fit` sets the strengths of edges to zero, which leaves every predicted label unchanged, unless
             they raise the log-likelihood of the m held-out labels by more than log m (Bayesian information criterion).
-            Without it, answers gain a little more where neighbours matter and lose a little where they do not.
+            If false, answers gain a little more where neighbours matter and lose a little where they do not.
         memory_limit: bytes that tables may take; see `CRF`.
 
     Attributes:
-        strengths: the numbers that `fit` learned; may be set instead.
-        alone: the same without edges, the network's temperature only.
-        gain: by how many nats the strengths of edges raised the log-likelihood of the held-out labels.
+        strengths: the numbers that `fit` learned; they can also be set directly.
+        alone: the numbers without edges: the network's temperature only.
+        gain: the number of nats by which the strengths of edges raised the log-likelihood of the held-out labels.
 
     Shapes: log_probabilities :math:`(n, C)`, known and y :math:`(n)`
 
@@ -107,9 +108,9 @@ class PottsPosterior:
         numbers.
 
         Args:
-            log_probabilities: of the labels of every node, by a network that has not seen the held-out labels; logits
-                do as well.
-            known: labels that are known, usually those of the training nodes; -1 elsewhere.
+            log_probabilities: log-probabilities or logits of the labels of every node, by a network that has not seen
+                the held-out labels.
+            known: known labels, usually those of the training nodes; -1 elsewhere.
             y: held-out labels, usually those of the validation nodes; -1 elsewhere.
         """
         case = self._case(log_probabilities, known)
@@ -118,7 +119,7 @@ class PottsPosterior:
         both = ((held_out >= 0) & (case.given.known >= 0)).nonzero()
         if len(both):
             raise InputError(
-                f"Expected held-out labels in y of nodes that are not known; node {int(both[0, 0])} is in both."
+                f"Expected held-out labels in y only for nodes without a known label; node {int(both[0, 0])} has both."
             )
         nodes = (held_out >= 0).nonzero().flatten()
         if not len(nodes):
@@ -129,7 +130,7 @@ class PottsPosterior:
             found = marginals.index_select(0, nodes).gather(1, target)
             return found.clamp(min=torch.finfo(found.dtype).tiny).log().mean()
 
-        # Wider subgraphs keep more of the edges and differ less from each other: one is enough to learn from.
+        # Wider subgraphs keep more of the edges and differ less from each other: one is enough to fit.
         fewer = replace(case.given, plans=case.given.plans[: 2 if self.limits.max_treewidth == 1 else 1])
         alone, without = _maximise(
             lambda free: likelihood((free[0].exp() * case.network).softmax(1)), case.network.new_zeros(1), len(nodes)
@@ -193,9 +194,9 @@ class _Case:
         return cls(solver, solver.given(known), network, counts)
 
     def marginals(self, numbers: Tensor, given: Evidence) -> Tensor:
-        """Those of the nodes, mean over the plans. Shapes: numbers :math:`(3)` → :math:`(n, C)`"""
+        """The marginals of the nodes, averaged over the plans. Shapes: numbers :math:`(3)` → :math:`(n, C)`"""
         network, known, edge = numbers.unbind()
-        # Known labels fold into the potentials of their neighbours with the table of all edges; the rest is added here.
+        # The solver adds known labels to their neighbours with strength `edge`; the difference to `known` is added here.
         unary = network * self.network + (known - edge) * self.neighbours
         table = edge * torch.eye(unary.shape[1], dtype=unary.dtype, device=unary.device)
         tables = EdgeTables(table.view(1, 1, *table.shape), self.solver.structure.index)
@@ -203,12 +204,12 @@ class _Case:
 
 
 def _numbers(free: Tensor) -> Tensor:
-    """The three numbers, a factor above zero and two bounded strengths, by unbounded ones."""
+    """The three numbers, a factor above zero and two bounded strengths, as functions of unbounded parameters."""
     return torch.cat([free[:1].exp(), BOUND * (free[1:] / BOUND).tanh()])
 
 
 def _maximise(likelihood: Callable[[Tensor], Tensor], start: Tensor, count: int) -> tuple[Tensor, float]:
-    """The numbers of the largest mean log-likelihood of so many labels, under a weak prior, and that likelihood."""
+    """The parameters of the largest mean log-likelihood of `count` labels, under a weak prior, and that likelihood."""
     free = start.detach().clone().requires_grad_()
     weight = torch.tensor([1.0, 0.1, 0.1], dtype=start.dtype, device=start.device)[: len(start)] / (2 * count)
     best, reached = start, -torch.inf
@@ -232,7 +233,7 @@ def _maximise(likelihood: Callable[[Tensor], Tensor], start: Tensor, count: int)
 
 
 def _normalised(values: Any, count: int) -> Tensor:
-    """Log-probabilities that sum to one per node, checked; those of impossible labels finite."""
+    """Normalised log-probabilities per node, checked; finite for impossible labels."""
     if (
         not isinstance(values, Tensor)
         or not values.is_floating_point()

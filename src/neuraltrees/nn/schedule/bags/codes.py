@@ -1,4 +1,4 @@
-"""What the bags of canonical H-trees look like, as numbers and as vectors of signs."""
+"""Codes of the bags of canonical H-trees, as integers and as vectors of signs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BITS = 64
 
 
 def tree_codes(graph: Graph, tree: HTree) -> tuple[Tensor, Tensor]:
-    """The codes of the roots of a canonical H-tree, and those of the leaves right under them; 0 for other nodes.
+    """The codes of the roots of a canonical H-tree, and those of their leaves; 0 for other nodes. See `bag_codes`.
 
     Shapes: → both :math:`(N)`, over the nodes of the tree
     """
@@ -31,7 +31,7 @@ def tree_codes(graph: Graph, tree: HTree) -> tuple[Tensor, Tensor]:
     order, their_order = np.argsort(mine), np.argsort(theirs)
     if not np.array_equal(mine[order], theirs[their_order]):
         raise InputError(
-            "Expected canonical H-trees of whole graphs, whose bags have codes; got other ones. Use method='canonical' "
+            "Expected canonical H-trees of whole graphs, for codes of bags; got other trees. Use method='canonical' "
             "without max_treewidth, or leave out the codes of bags."
         )
     bag = np.empty(len(roots), np.int64)
@@ -49,7 +49,7 @@ def tree_codes(graph: Graph, tree: HTree) -> tuple[Tensor, Tensor]:
 
 
 def signs(codes: Tensor, dtype: torch.dtype) -> Tensor:
-    """The bits of codes as -1 and 1: other codes have other vectors, and a linear map of them keeps them apart.
+    """The bits of codes as -1 and 1, so that different codes have different vectors.
 
     Shapes: :math:`(N) → (N, 64)`
 
@@ -63,7 +63,7 @@ def signs(codes: Tensor, dtype: torch.dtype) -> Tensor:
 def _names(
     ptr: npt.NDArray[np.int64], nodes: npt.NDArray[np.integer], kinds: npt.NDArray[np.integer]
 ) -> npt.NDArray[np.uint64]:
-    """A number per bag that depends on its nodes and its kind."""
+    """A hash of the nodes and the kind of each bag."""
     hashed = (nodes.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     hashed = (hashed ^ (hashed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     hashed ^= hashed >> np.uint64(32)

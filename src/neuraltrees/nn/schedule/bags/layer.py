@@ -20,7 +20,7 @@ from neuraltrees.nn.sweep import SweepLayer
 
 @dataclass(frozen=True, eq=False)
 class Of:
-    """Where rows are a part of a whole: the processes that have the others, and the numbers of these rows in it."""
+    """For rows that are a part of a whole: all processes, and the numbers of these rows in the whole."""
 
     group: Group
     numbers: Tensor
@@ -32,7 +32,7 @@ class Update(nn.Module):
 
     Args:
         body: sizes, dropout and normalisation.
-        inputs: how many tensors :math:`a_i` the new state depends on, its own first.
+        inputs: the number of tensors :math:`a_i` that the new state depends on; the first is the state itself.
 
     Shapes: h :math:`(N, *, H)`, weight :math:`(N)` → :math:`(N, *, H)`
     """
@@ -41,7 +41,7 @@ class Update(nn.Module):
         super().__init__()
         size, runs = body.hidden_channels, body.runs
         norm = RunLayerNorm if body.layer_norm else RunBatchNorm
-        # One matrix for all inputs: their products are one product of the inputs side by side. No bias before a norm.
+        # One matrix for all inputs, which are concatenated. No bias before a norm.
         self.lin1, self.norm1 = RunLinear(inputs * size, size, runs, bias=False), norm(size, runs)
         self.lin2, self.norm2 = RunLinear(size, size, runs, bias=False), norm(size, runs)
         self.drop = Dropout(body.dropout)
@@ -72,11 +72,11 @@ class GraphMessages(nn.Module):
 
 
 class BagMessages(nn.Module):
-    r"""What a bag receives: :math:`\sum_{v ∈ B} \mathrm{relu}(h_v W + r_{vB})` of its nodes and
-    :math:`\sum_{B' ∼ B} \mathrm{relu}(b_{B'} V)` of the bags next to it in the tree.
+    r"""What a bag receives: :math:`\sum_{v ∈ B} \mathrm{relu}(h_v W + r_{vB})` from its nodes and
+    :math:`\sum_{B' ∼ B} \mathrm{relu}(b_{B'} V)` from its neighbours in the tree.
 
-    On a cycle, :math:`r_{vB}` is a linear function of the sum of the states of the two nodes beside v and of the
-    features of the edges from them to v; so it depends neither on where a cycle begins nor on its direction.
+    On a cycle, :math:`r_{vB}` is a linear function of the sum of the states of v's two neighbours on the cycle and of
+    the features of the edges from them to v; it depends neither on where a cycle begins nor on its direction.
 
     Shapes: h :math:`(n, *, H)`, b :math:`(B, *, H)`, edges :math:`(m, *, D)` → twice :math:`(B, *, H)`
     """
@@ -96,7 +96,7 @@ class BagMessages(nn.Module):
         return received, bags.link_target.sum(bags.link_source.take(self.of_bag(b).relu()))
 
     def _of_rings(self, h: Tensor, from_nodes: Tensor, bags: BagParts, edges: Tensor | None) -> Tensor:
-        """What the order on cycles adds to the sum without it."""
+        """What the order of nodes on cycles adds to the sum over nodes."""
         assert self.of_ring is not None
         here = bags.ring_node.take(from_nodes)
         sent = bags.ring_node.take(self.of_ring.multiply(h))
@@ -107,7 +107,7 @@ class BagMessages(nn.Module):
 
 
 class BagLayer(nn.Module):
-    r"""Bags, then nodes, then edges get new states from what they receive.
+    r"""Updates the states of bags, then of nodes, then of edges.
 
     .. math::
         b_B &← b_B + \mathrm{MLP}\big[b_B ‖ \sum_{v ∈ B} ... ‖ \sum_{B' ∼ B} ... ‖ \mathrm{sweep}_B\big] \\
@@ -116,7 +116,7 @@ class BagLayer(nn.Module):
 
     Args:
         body: sizes, dropout and normalisation.
-        parts: which of "graph", "tree" and "sweep" it has.
+        parts: those of "graph", "tree" and "sweep" that it has.
         options: see `BagOptions`.
     """
 

@@ -1,4 +1,4 @@
-"""Which parts the layers of `BagRounds` have."""
+"""The options of `BagRounds`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class BagOptions:
 
     Args:
         parts: what every layer reads: "graph" (messages along the edges of the graph), "tree" (messages between nodes
-            and the bags that hold them, and between bags) and "sweep" (every bag sees all others, by their distance in
-            the tree), joined by "+". Layers that differ are separated by commas, the last stands for all that follow:
+            and the bags that hold them, and between bags) and "sweep" (sums over all bags, weighted by their distance
+            in the tree), joined by "+". Different layers are separated by commas, and the last is repeated:
             "graph,graph+tree".
-        start: bags start at zero as in the paper, or at the mean or the sum of their nodes' first states.
-        features: whether bags also start with what they are: their kind, their size and the edges inside them.
-        rings: whether a node of a cycle sends its bag what its neighbours on the cycle are, too.
-        edge_states: whether edges have states that layers update; else their features stay as they are.
+        start: the initial state of a bag: zero as in the paper, or the mean or the sum of its nodes' initial states.
+        features: whether the kind, the size and the inner edges of a bag are added to its initial state.
+        rings: whether the message of a node on a cycle to its bag depends on its neighbours on the cycle.
+        edge_states: whether edges have states that layers update; else layers read the edge features.
         gated: whether the decays of sweeps depend on the states.
-        codes: whether bags, and nodes for their places in bags, also start with codes of what the bags look like; see
+        codes: whether codes of bags, and of the places of nodes in bags, are added to the initial states; see
             `bag_codes`. For canonical H-trees.
 
     >>> BagOptions("graph,graph+tree").layers(3)
@@ -46,7 +46,7 @@ class BagOptions:
         self.layers(1)
 
     def layers(self, count: int) -> list[tuple[str, ...]]:
-        """The parts of each of so many layers, in the order graph, tree, sweep."""
+        """The parts of each of `count` layers, in the order graph, tree, sweep."""
         if not isinstance(self.parts, str):
             raise InputError(f'Expected parts as a text such as "graph+tree"; got {self.parts!r}.')
         given = [tuple(part.strip() for part in layer.split("+")) for layer in self.parts.split(",")]

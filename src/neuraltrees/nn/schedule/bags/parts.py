@@ -33,7 +33,7 @@ class Owners:
 
     @classmethod
     def of(cls, plan: BagPlan, parts: int, cost: float) -> Owners:
-        """Cuts the tree of bags by what is computed of them and of their nodes."""
+        """Cuts the tree of bags into parts of equal work, for bags and for the nodes that belong to them."""
         assert plan.bags is not None
         bags, target = plan.bags, plan.target.index.numpy()
         node, bag = bags.member_node.index.numpy(), bags.member_bag.index.numpy()
@@ -51,15 +51,15 @@ class Owners:
 
     @classmethod
     def of_nodes(cls, nodes: Array, target: Tensor) -> Owners:
-        """Where there are no bags."""
+        """The owners of nodes and edges, without bags."""
         return cls(nodes, np.zeros(0, np.int64), nodes[target.numpy()])
 
 
 def part_of(plan: BagPlan, owners: Owners, group: Group) -> tuple[BagPlan, Part]:
-    """The plan of what a process computes: messages to its own nodes, bags and edges.
+    """The plan of the part of one process: messages to its own nodes, bags and edges.
 
-    States of others that it reads are brought in by exchanges: nodes along edges of the graph and nodes of its bags,
-    bags next to its bags. What its bags send to nodes of others is summed first.
+    It receives the states of other processes that it reads: nodes along edges of the graph, nodes of its bags, and
+    neighbours of its bags. What its bags send to a node of another process is summed before it is sent.
     """
     whole, rank = _Whole(plan, owners, group), group.rank
     source, target = plan.source.index.numpy(), plan.target.index.numpy()
@@ -91,7 +91,7 @@ def part_of(plan: BagPlan, owners: Owners, group: Group) -> tuple[BagPlan, Part]
 
 
 def _bags_of(given: BagParts, whole: _Whole, at_member: Array, at_link: Array, at_edge: Array) -> BagParts:
-    """What a process needs to know of its own bags."""
+    """The bags of a process."""
     here, place = whole.owners.bags == whole.group.rank, whole.place("bags")
 
     def mine(bag: Incidence) -> Array:
@@ -135,19 +135,19 @@ class _Whole:
     group: Group
 
     def rows(self, space: Space) -> Array:
-        """Those that this process owns."""
+        """The rows that this process owns."""
         return np.flatnonzero(getattr(self.owners, space) == self.group.rank)
 
     def place(self, space: Space) -> Array:
-        """Where each of all rows stands among its own; -1 for others."""
+        """The place of each row of the whole among the rows of this process; -1 for others."""
         return places_of(self.rows(space), len(getattr(self.owners, space)))
 
     def halo(self, space: Space, row: Array, reader: Array, what: str = "halo") -> tuple[Halo | None, Array]:
-        """The rows that are read elsewhere, and where each row stands among its own and those it gets; -1 for others.
+        """The halo of rows, and the place of each row of the whole among its own and the received ones; -1 for others.
 
         Args:
-            space: what rows are.
-            row, reader: rows that are read, and by which process.
+            space: what the rows are.
+            row, reader: the rows that are read, and the processes that read them.
             what: see `Halo`.
         """
         owner = getattr(self.owners, space)

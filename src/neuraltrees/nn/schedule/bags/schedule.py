@@ -30,12 +30,12 @@ from neuraltrees.nn.schedule.schedule import Body, Schedule
 class BagRounds(Schedule):
     """States on graph nodes and on the bags of an H-tree, updated in turn.
 
-    The leaves of a graph node share one state, in every round and not only after the last: so a node hears at once of
-    all bags that hold it. With `parts` of "graph" alone, this is GINE with residual rounds; with "tree" alone, no
-    message passes along an edge of the graph; with "graph+tree", both side by side.
+    All leaves of a graph node share one state in every round, so that a node reads all bags that hold it. With the
+    `parts` "graph" only, this is GINE with residual rounds; with "tree" only, no message is sent along an edge of the
+    graph; with "graph+tree", both.
 
     Args:
-        body: see `Body`; the convolution plays no part.
+        body: see `Body`; the convolution is ignored.
         options: see `BagOptions`.
     """
 
@@ -66,12 +66,16 @@ class BagRounds(Schedule):
 
     @classmethod
     def having(cls, **options: object) -> partial[BagRounds]:
-        """The schedule with these options, for `NeuralTree(schedule=BagRounds.having(parts="tree"))`."""
+        """A constructor with these options, for `NeuralTree(schedule=BagRounds.having(parts="tree"))`."""
         return partial(cls, options=BagOptions(**options))  # type: ignore[arg-type]
 
     def columns(self, data: Data) -> Ragged:
         found = columns_of(data, self.options.needs_tree, self.options.codes)
         return found.with_segments() if self.start.weight.is_cuda else found
+
+    @property
+    def plan_kind(self) -> str:
+        return f"{super().plan_kind}, trees {self.needs_tree}, codes {self.options.codes},"
 
     @property
     def column_kind(self) -> str:
@@ -106,7 +110,7 @@ class BagRounds(Schedule):
         return h, b
 
     def _rounds(self, x: Tensor | SparseMap, plan: BagPlan, edges: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """The states of graph nodes and of bags after the last round; None for the latter where there are none."""
+        """The states of graph nodes and of bags after the last round; None for bags if there are none."""
         if self.body.edge_channels is not None and edges is None:
             raise InputError("Expected edge_attr, since the network was made with edge_channels; got none.")
         h = self.start.shift(self.start.multiply(x))

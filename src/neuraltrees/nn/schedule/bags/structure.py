@@ -1,4 +1,4 @@
-"""The nodes, edges and bags of graphs and how they belong together, as columns."""
+"""The nodes, edges and bags of graphs and their incidences, as columns."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from neuraltrees.nn.schedule.tree import htree_of
 from neuraltrees.nn.sweep import SweepPlan
 from neuraltrees.nn.sweep.parts import CutForest
 
-KINDS = 6  # of bags: see `BagKind`
+KINDS = 6  # number of kinds of bags: see `BagKind`
 CYCLE = 3
-MOST = 32  # nodes of a bag; larger ones are told apart by the sums over their members alone
+MOST = 32  # larger sizes of bags are encoded as this one
 
 
 @dataclass(frozen=True, eq=False)
 class BagParts:
-    """What a layer needs to know of the bags of an H-tree.
+    """What a layer needs to know about the bags of an H-tree.
 
     Args:
-        kind, size: of every bag; see `BagKind`.
-        member_node, member_bag: for every leaf its graph node and the bag above it.
-        inside_edge, inside_bag: for every bag the graph edges between two of its nodes.
+        kind, size: the kind and the size of every bag; see `BagKind`.
+        member_node, member_bag: for every leaf, its graph node and its parent bag.
+        inside_edge, inside_bag: the graph edges between two nodes of a bag, and the bag.
         link_source, link_target: both directions of the tree edges between bags.
-        ring_node, ring_bag: the nodes of every cycle in their order, and its bag.
-        ring_next: where the next node of the cycle is among these.
-        ring_edge, ring_end: the graph edges between neighbours on a cycle, and where the node they point to is.
+        ring_node, ring_bag: the nodes of every cycle in cyclic order, and its bag.
+        ring_next: for every entry of `ring_node`, the entry of the next node on the cycle.
+        ring_edge, ring_end: the graph edges between neighbours on a cycle, and the entry of the node they point to.
         forest: the bags as rooted trees, for sweeps.
-        code, place: see `tree_codes`; None where codes are not wanted.
+        code, place: see `tree_codes`; None without codes.
 
     Shapes: kind, size and code :math:`(B)`, place :math:`(leaves)`
     """
@@ -63,16 +63,16 @@ class BagParts:
 
 @dataclass(frozen=True, eq=False)
 class Exchanges:
-    """What a process that computes a part of a graph exchanges with others.
+    """The exchanges of a process that computes a part of a graph.
 
     Args:
         group: the processes.
         around: nodes that it reads along edges of the graph.
         members: nodes of its bags, whose states it reads and to which it sends sums.
-        links: bags next to its bags.
+        links: neighbours of its bags in the tree.
         inside: edges inside its bags.
-        numbers: of its own nodes, bags and edges in the whole.
-        edges: how many edges it reads.
+        numbers: the numbers of its own nodes, bags and edges in the whole.
+        edges: the number of edges that it reads.
     """
 
     group: Group
@@ -89,11 +89,11 @@ class BagPlan:
     """The plan of `BagRounds`.
 
     Args:
-        source, target: of every edge of the graph.
-        bags: None where the rounds read the graph alone.
-        node_weight, bag_weight, edge_weight: zero for rows that are padding; None where there is none.
-        bag_graph: the graph of every bag; None where there are no bags.
-        part: what is exchanged with other processes, where this is the plan of a part; None for a whole.
+        source, target: the ends of every edge of the graph.
+        bags: the bags; None if the rounds read the graph only.
+        node_weight, bag_weight, edge_weight: 0 for padding, else 1; None if nothing is padded.
+        bag_graph: the graph of every bag; None if there are no bags.
+        part: the exchanges of the plan of a part; None for a whole.
 
     Shapes: node_weight :math:`(n)`, bag_weight and bag_graph :math:`(B)`, edge_weight :math:`(m)`
     """
@@ -108,23 +108,23 @@ class BagPlan:
     part: Exchanges | None = None
 
     def read(self, which: str, h: Tensor) -> Tensor:
-        """States with those that other processes have of them; see `Exchanges`."""
+        """The states of this process, followed by those received from others; see `Exchanges`."""
         halo: Halo | None = None if self.part is None else getattr(self.part, which)
         return h if halo is None else halo.extend(h)
 
     def reduce(self, which: str, h: Tensor) -> Tensor:
-        """Sums that belong to other processes added there; see `Exchanges`."""
+        """Sends sums to the processes that own their rows, where they are added; see `Exchanges`."""
         halo: Halo | None = None if self.part is None else getattr(self.part, which)
         return h if halo is None else halo.reduce(h)
 
     @property
     def num_edges(self) -> int:
-        """How many edges are read, with those that other processes have."""
+        """The number of edges that are read, including those of other processes."""
         return len(self.source.index) if self.part is None else self.part.edges
 
     @property
     def states(self) -> tuple[int, ...]:
-        """How many states there are at most."""
+        """An upper bound on the number of states."""
         return (self.source.rows + (0 if self.bags is None else len(self.bags.kind)),)
 
     def __repr__(self) -> str:
@@ -176,8 +176,8 @@ def columns_of(data: Data, trees: bool, codes: bool = False) -> Ragged:
 
     Args:
         data: a graph or a batch, with H-trees if `trees`.
-        trees: whether bags are wanted.
-        codes: whether their codes are wanted, too.
+        trees: whether to include bags.
+        codes: whether to include codes of bags.
     """
     data = data.clone().cpu() if data.edge_index.is_cuda else data
     count = int(getattr(data, "num_graphs", None) or 1)
@@ -187,7 +187,7 @@ def columns_of(data: Data, trees: bool, codes: bool = False) -> Ragged:
     source, target = data.edge_index
     of_edge = graph[target]
     if not bool((of_edge.diff() >= 0).all()):
-        raise InputError("Expected the edges of a batch graph by graph; got them mixed. Use Batch.from_data_list.")
+        raise InputError("Expected the edges of a batch sorted by graph; got them mixed. Use Batch.from_data_list.")
     _, edges = grouped({}, of_edge, count)
     ragged = Ragged(
         {"nodes": nodes, "edges": edges},
@@ -217,7 +217,7 @@ def _with_bags(
     number = is_bag.long().cumsum(0) - 1
     ends = tree.edge_index.cpu()
     ends = number[ends[:, is_bag[ends[0]] & is_bag[ends[1]]]]
-    # Bags are numbered in the order of a sweep: tree by tree, parents before children.
+    # Bags are numbered in the order of a sweep: tree by tree, with parents before children.
     forest = SweepPlan.of_edges(ends, int(is_bag.sum()))
     order = torch.arange(forest.num_nodes) if forest.order is None else forest.order
     place = torch.empty_like(order).index_copy_(0, order, torch.arange(len(order)))
@@ -230,7 +230,7 @@ def _with_bags(
 
     leaf = ((kappa >= 0) & (parent >= 0)).nonzero().flatten()
     member_node, member_bag = kappa[leaf], number[parent[leaf]]
-    by_bag = member_bag.argsort(stable=True)  # leaves of a bag stand in its own order
+    by_bag = member_bag.argsort(stable=True)  # the leaves of a bag keep their order
     leaf, member_node, member_bag = leaf[by_bag], member_node[by_bag], member_bag[by_bag]
     of_member = graph[member_node]
     _, members = grouped({}, of_member, count)
@@ -286,7 +286,7 @@ def _kinds(tree: HTree) -> Tensor:
 
 
 def _next_in_group(group: Tensor) -> Tensor:
-    """The next row of the same group, and after its last row the first; rows of a group stand together.
+    """The next row of the same group, cyclically; the rows of a group are consecutive.
 
     >>> _next_in_group(torch.tensor([4, 4, 4, 7, 7])).tolist()
     [1, 2, 0, 4, 3]

@@ -1,4 +1,4 @@
-"""Rounds on the typed H-tree of a scene: gates by relation, and geometry in first states and in messages."""
+"""Rounds on the typed H-tree of a scene: gates per relation, and geometry in initial states and in messages."""
 
 from neuraltrees.nn.schedule.typed.schedule import TypedRounds
 from neuraltrees.nn.schedule.typed.structure import TypedStructure

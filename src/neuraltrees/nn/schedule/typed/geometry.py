@@ -12,20 +12,20 @@ from neuraltrees.nn.ensemble.sparse import Map
 from neuraltrees.nn.schedule.typed.structure import GEOMETRY
 
 LENGTHS = 4  # the first numbers of a geometry are lengths: offset and distance
-NUMBERS = GEOMETRY + 10  # per edge, with what follows from them and a one
+NUMBERS = GEOMETRY + 10  # numbers per edge, with those derived from the geometry and a constant 1
 
 
-FARTHEST = 1e9  # metres; a size beyond it is not one
+FARTHEST = 1e9  # metres; sizes are clamped to it
 
 
 class RunTable(nn.Module):
-    """A learned vector per number.
+    """A table of learned vectors.
 
     Args:
-        rows: how many there are.
+        rows: number of vectors.
         width: their size.
         runs: number of independent runs.
-        start: the value they start at; None for random ones.
+        start: their initial value; None for random values.
 
     Shapes: a map from the rows to :math:`M` of them → :math:`(M, *, width)`
     """
@@ -48,15 +48,15 @@ class RunTable(nn.Module):
 
 
 class EdgeGeometry(nn.Module):
-    r""":math:`φ_ρ` of the edges of the graph: a layer of its own for every relation, ReLU, then linear maps to first
-    states of the bag where an edge is at home, and of its source and its target. A node has the mean over its edges of
-    a relation, and how many these are.
+    r""":math:`φ_ρ` of the edges of the graph: a linear layer per relation, ReLU, then linear maps that are added to the
+    initial states of the edge's home bag, of its source and of its target. A node gets the mean over its edges of each
+    relation, and a function of their number.
 
     Args:
         relations: number of relations.
-        width: size of first states.
+        width: size of initial states.
         runs: number of independent runs.
-        hidden: size between.
+        hidden: size of the hidden layer.
 
     Shapes: `forward` rows :math:`(m, relations · 23)`, see `by_relation`, counts :math:`(n, 2 · relations)` →
     :math:`(n + B, *, width)`
@@ -79,15 +79,15 @@ class EdgeGeometry(nn.Module):
     def reset_parameters(self) -> None:
         for lin in (self.first, self.home, self.source, self.target, self.count):
             lin.reset_parameters()
-        # A row has the numbers of one relation alone.
+        # A row is nonzero in the columns of one relation only.
         bound = 1 / math.sqrt(NUMBERS)
         nn.init.uniform_(self.first.weight, -bound, bound)
 
 
 def by_relation(geometry: Tensor, relation: Tensor, relations: int) -> Tensor:
-    """The geometry of every edge in the columns of its relation, with what follows from it for two boxes: horizontal
-    distance, differences of their bottoms and tops, and along every axis the gap between them and the margin of the one
-    within the other; then a one. Lengths are given by their signed logarithm.
+    """The geometry of every edge, in the columns of its relation, with numbers derived from both boxes: their
+    horizontal distance, the differences of their bottoms and tops, and along every axis the gap between them and the
+    margin of the smaller one inside the larger one; then a constant 1. Lengths are signed logarithms.
 
     Shapes: geometry :math:`(m, 13)`, relation :math:`(m)` → :math:`(m, relations · 23)`
     """
@@ -104,7 +104,7 @@ def by_relation(geometry: Tensor, relation: Tensor, relations: int) -> Tensor:
 
 
 class TreeOffsets(nn.Module):
-    """What the messages of tree edges carry: a layer of their offsets, with a vector per relation, and ReLU.
+    """The features that messages along tree edges carry: a linear layer of the offset plus a vector per relation, ReLU.
 
     Shapes: `forward` rows :math:`(E, 4)`, a map from relations to edges → :math:`(E, *, width)`
     """
@@ -124,10 +124,10 @@ class TreeOffsets(nn.Module):
 
 
 def offset_rows(offset: Tensor) -> Tensor:
-    """Offset and distance, by their signed logarithm. Shapes: :math:`(E, 3)` → :math:`(E, 4)`"""
+    """Offset and distance, as signed logarithms. Shapes: :math:`(E, 3)` → :math:`(E, 4)`"""
     return signed_log(torch.cat([offset, offset.square().sum(1, keepdim=True).sqrt()], 1))
 
 
 def signed_log(lengths: Tensor) -> Tensor:
-    """:math:`\\mathrm{sign}(x) \\log(1 + |x|)`: nearly x for what is near, and small for what is far away."""
+    """:math:`\\mathrm{sign}(x) \\log(1 + |x|)`: nearly x for small lengths, and compressed for large ones."""
     return lengths.sign() * lengths.abs().log1p()

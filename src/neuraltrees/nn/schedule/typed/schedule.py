@@ -24,8 +24,8 @@ from neuraltrees.nn.schedule.tree import TreeRounds
 from neuraltrees.nn.schedule.typed.geometry import EdgeGeometry, RunTable, TreeOffsets, by_relation, offset_rows
 from neuraltrees.nn.schedule.typed.structure import TypedStructure, num_kinds
 
-MOST_TYPES = 4  # every set of types has a vector and gates of its own
-OFFSETS = 16  # size of what tree edges carry
+MOST_TYPES = 4  # every set of types has its own vector and gates
+OFFSETS = 16  # size of the features that tree edges carry
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,14 +33,14 @@ class TypedPlan(RoundPlan):
     """The rounds of a network on one typed H-tree.
 
     Args:
-        bag_kind: from the kinds of bags to bags.
-        senders, gates: for every round from its states, and from relations, to messages; empty without gates.
-        edges_of_leaves: from tree edges to those of the last round.
-        geometry: that of the edges of the graph, by relation; None without geometry.
-        counts: how many edges of every relation a node is the source and the target of, by their logarithm.
-        homes: from edges of the graph to their sources, their targets and their home bags.
-        offsets: those of tree edges.
-        relation: from relations to tree edges.
+        bag_kind: the map from kinds of bags to bags.
+        senders, gates: for every round, the maps from its states and from relations to messages; empty without gates.
+        edges_of_leaves: the map from tree edges to those of the last round.
+        geometry: the geometry of the edges of the graph, by relation; None without geometry.
+        counts: per node, the logarithms of its numbers of outgoing and incoming edges of every relation.
+        homes: the maps from edges of the graph to their sources, their targets and their home bags.
+        offsets: the offsets of tree edges.
+        relation: the map from relations to tree edges.
     """
 
     bag_kind: Map | None = None
@@ -57,16 +57,16 @@ class TypedPlan(RoundPlan):
 class TypedRounds(TreeRounds):
     r"""T rounds on the typed H-tree of a scene; the mean over leaves at the end.
 
-    - A leaf starts at the encoded features of its node, a bag at a learned vector of its set of types. The geometry of
-      an edge of the graph is added to the bag where it is at home, and to its two ends: :math:`φ_ρ` of offset,
-      distance and sizes, the mean over the edges of one relation at an end.
-    - The relation of a message is (kind of the source; root, up or down; kind of the target). It multiplies the state
-      that is sent, channel by channel, by gates of its own, one plus a weight each: they start at one, and weight decay
-      leaves them there.
-    - A message carries the offset of its tree edge, as edge features that every convolution adds to it.
+    - A leaf starts with the encoded features of its node, a bag with a learned vector per set of types. The geometry of
+      an edge of the graph is added to its home bag and to its two ends: :math:`φ_ρ` of offset, distance and sizes, at
+      an end averaged over the edges of a relation.
+    - The relation of a message is (kind of the source; root, up or down; kind of the target). The state that is sent is
+      multiplied, channel by channel, by gates of the relation. A gate is one plus a weight, so that it starts at one
+      and weight decay pulls it there.
+    - A message carries the offset of its tree edge, as edge features.
 
-    No absolute position is read: moving a scene changes nothing. Turning it does, since offsets and boxes are along the
-    axes of the map.
+    Absolute positions are not read: translating a scene has no effect. Rotating it does, since offsets and boxes are
+    along the axes of the map.
 
     With one type and without geometry this is `TreeRounds`.
 
@@ -87,8 +87,8 @@ class TypedRounds(TreeRounds):
         check_at_least("relations", relations, 1)
         if body.edge_channels is not None:
             raise InputError(
-                "Expected no edge features for typed rounds, which read the geometry of edges themselves; got some. "
-                "Leave edge_channels out (in NetworkSpec: edge_features=False)."
+                "Expected no edge features for typed rounds, which read the geometry of edges instead; got some. Leave "
+                "edge_channels out (in NetworkSpec: edge_features=False)."
             )
         super().__init__(replace(body, edge_channels=OFFSETS) if geometry else body)
         self.body = body
@@ -109,12 +109,16 @@ class TypedRounds(TreeRounds):
 
     @classmethod
     def of(cls, types: int, relations: int = 1, geometry: bool = True) -> Callable[[Body], TypedRounds]:
-        """Rounds of so many types and relations, for `NeuralTree(schedule=TypedRounds.of(types=2))`."""
+        """A constructor with these numbers of types and relations, for `NeuralTree(schedule=TypedRounds.of(types=2))`."""
         return partial(cls, types=types, relations=relations, geometry=geometry)
 
     @property
+    def plan_kind(self) -> str:
+        return f"{super().plan_kind} for {self.types} types and {self.relations} relations"
+
+    @property
     def typed(self) -> bool:
-        """Whether there is anything to tell apart."""
+        """Whether it differs from `TreeRounds`."""
         return self.types > 1 or self.geometry
 
     def plan(self, data: Data) -> RoundPlan:
@@ -125,7 +129,7 @@ class TypedRounds(TreeRounds):
         return plan if backend.device.type == "cpu" else moved(plan, backend.device)
 
     def bound(self, tree: TypedStructure, backend: Backend) -> TypedPlan:
-        """The plan of a tree; by `SCATTER` it has operations that `torch.export` knows alone."""
+        """The plan of a tree; with `SCATTER` it consists of operations that `torch.export` supports."""
         return replace(self._rounds(tree, backend), **self._first(tree, backend))
 
     def _rounds(self, tree: TypedStructure, backend: Backend) -> TypedPlan:
@@ -164,7 +168,7 @@ class TypedRounds(TreeRounds):
         )
 
     def _first(self, tree: TypedStructure, backend: Backend) -> dict[str, Any]:
-        """What first states and what messages carry are made of."""
+        """The maps and tensors for initial states and for the features that messages carry."""
         dtype, num_bags = self.dtype, tree.bag.shape[0]
         kind = tree.kind[tree.bag] - self.types - 1
         found: dict[str, Any] = {"bag_kind": backend.choice(kind, num_kinds(self.types) - self.types)}

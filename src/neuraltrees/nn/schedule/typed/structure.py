@@ -1,4 +1,4 @@
-"""The typed H-tree as plain tensors: all that typed rounds read of it."""
+"""The typed H-tree as plain tensors, as typed rounds read it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from neuraltrees.nn.messages import Messages
 
 DOWN = 2  # edge type of messages from a bag to its children
 GEOMETRY = 13  # numbers per edge of the graph: offset, distance, sizes of both ends, which of these are known
-# What the entries of the attributes of a graph with a typed tree count, for batches; see `SceneData`.
+# For batches: what the numbers in each attribute of a graph with a typed tree refer to, if anything; see `SceneData`.
 SCENE_ATTRIBUTES = {
     "scene_kind": None,
     "scene_offset": None,
@@ -35,17 +35,17 @@ class TypedStructure:
     :math:`(m, 13)`
 
     Args:
-        num_nodes: n.
+        num_nodes: the number n of graph nodes.
         leaf, bag: the tree nodes that are leaves, and the others.
         kappa: the graph node of every leaf.
-        leaf_edge: the edge from its bag to every leaf, as a place in `edge_index`.
+        leaf_edge: for every leaf, the edge from its bag to it, as a column of `edge_index`.
         kind: type of a leaf; for a bag the number of types plus :math:`\sum 2^t` over the set of its types.
         edge_index, edge_type: both directions of the tree's edges; 0 root-root, 1 up, 2 down.
-        offset: centre of the source less centre of the target.
+        offset: for every tree edge, the centre of its source minus the centre of its target.
         ends: source and target of every edge of the graph.
-        home: the bag where the geometry of an edge is added.
-        relation: what relation an edge is.
-        geometry: of an edge; see `TypedTree`.
+        home: for every edge of the graph, the bag to which its geometry is added.
+        relation: the relation of every edge of the graph.
+        geometry: the geometry of every edge of the graph; see `TypedTree`.
     """
 
     num_nodes: int
@@ -64,17 +64,17 @@ class TypedStructure:
 
     @classmethod
     def of(cls, data: Data) -> TypedStructure:
-        """That of a graph with a typed H-tree, or of a batch of them."""
+        """The structure of a graph with a typed H-tree, or of a batch of them."""
         missing = [name for name in ("tree_leaf", *SCENE_ATTRIBUTES) if name not in data]
         if missing:
             raise InputError(
                 f"Expected a graph with a typed H-tree; got {type(data).__name__} without {', '.join(missing)}. Make "
-                f"it of a scene: SceneFormat.graph(scene), or use another schedule."
+                f"it from a scene with SceneFormat.graph(scene), or use another schedule."
             )
         edge_index, edge_type, leaf, kind = (
             data[name].cpu() for name in ("tree_edge_index", "tree_edge_type", "tree_leaf", "scene_kind")
         )
-        # Messages are summed where they arrive.
+        # Sorted by target, where messages are summed.
         order = edge_index[1].argsort(stable=True)
         edge_index, edge_type = edge_index[:, order], edge_type[order]
         count = kind.shape[0]
@@ -98,13 +98,13 @@ class TypedStructure:
         )
 
     def first_states(self) -> Tensor:
-        """The row of every tree node among first states: graph nodes, then bags. Shapes: → :math:`(N)`"""
+        """The row of every tree node in the initial states, graph nodes then bags. Shapes: → :math:`(N)`"""
         place = torch.empty_like(self.kind)
         place = place.index_copy(0, self.leaf, self.kappa)
         return place.index_copy(0, self.bag, self._bag_rows())
 
     def bag_rows(self) -> Tensor:
-        """The row of every tree node among bags; that of a leaf means nothing. Shapes: → :math:`(N)`"""
+        """The number of every tree node among bags; undefined for leaves. Shapes: → :math:`(N)`"""
         return torch.zeros_like(self.kind).index_copy(0, self.bag, self._bag_rows() - self.num_nodes)
 
     def _bag_rows(self) -> Tensor:
@@ -113,7 +113,7 @@ class TypedStructure:
     def relations(self, types: int) -> Tensor:
         """The relation of every message, (kind, direction, kind), from 0. Shapes: → :math:`(E)`"""
         kinds = num_kinds(types)
-        # No bag is empty, so that its kinds begin one lower.
+        # No bag has an empty set of types, so the kinds of bags are shifted down by one.
         kind = self.kind - (self.kind >= types).long()
         source, target = kind[self.edge_index[0]], kind[self.edge_index[1]]
         return (source * 3 + self.edge_type) * kinds + target
@@ -122,11 +122,11 @@ class TypedStructure:
         """The messages of a round.
 
         Args:
-            first: whether states before it are those of graph nodes and bags; else of tree nodes.
-            last: whether states after it are those of leaves alone.
-            gated: whether every message has a row of its own, after those of the states.
+            first: whether the states before it are those of graph nodes and bags; else of tree nodes.
+            last: whether the states after it are those of leaves only.
+            gated: whether every message has its own row, after those of the states.
             directions: whether the relation of a message is its direction.
-            dtype: of counts and degrees.
+            dtype: dtype of counts and degrees.
         """
         chosen = self.leaf_edge if last else slice(None)
         source, target, kind = self.edge_index[0][chosen], self.edge_index[1][chosen], self.edge_type[chosen]
@@ -164,5 +164,5 @@ class TypedStructure:
 
 
 def num_kinds(types: int) -> int:
-    """How many kinds of tree nodes there are: leaves of every type, and bags of every set of types."""
+    """The number of kinds of tree nodes: one per type for leaves, and one per nonempty set of types for bags."""
     return types + (1 << types) - 1
