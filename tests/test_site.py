@@ -73,9 +73,19 @@ def test_python_of_the_guides_prints_what_its_comments_say(path: Path, elsewhere
     assert [line for line in promised if line not in printed] == []
 
 
-@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+RUN_BELOW = "several_machines"  # it starts processes: run once, by the test that looks at its losses
+
+
+@pytest.mark.parametrize("path", [path for path in TUTORIALS if path.stem != RUN_BELOW], ids=lambda path: path.stem)
 def test_tutorials_run(path: Path, elsewhere: Path) -> None:
     assert run_page(path).strip()
+
+
+def test_several_processes_have_the_losses_of_one(elsewhere: Path) -> None:
+    printed = run_page(DOCS / "tutorials" / "several_machines.md")
+    differences = re.findall(r"^largest difference in \d+ epochs: (\S+)$", printed, flags=re.MULTILINE)
+    assert len(differences) == 2, printed
+    assert max(map(float, differences)) < 1e-4
 
 
 def test_every_error_of_the_page_is_raised(elsewhere: Path) -> None:
