@@ -31,9 +31,8 @@ PACKAGES = ("data", "datasets", "decomposition", "graph_files", "htree", "infere
 PACKAGES += ("serving", "theory", "training", "tuning")
 
 
-def python_of(path: Path) -> list[str]:
-    block = re.compile(r"^```(?:python|\{code-cell\}[^\n]*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
-    return block.findall(path.read_text())
+sys.path.insert(0, str(DOCS / "_ext"))
+from examples import is_used, pages_with, python_of  # noqa: E402  the site uses it too
 
 
 @pytest.fixture
@@ -151,22 +150,37 @@ def public_names() -> list[tuple[str, str]]:
 
 
 def test_every_public_name_is_documented_with_an_example() -> None:
-    """In its own docstring, in that of a method, or in the Python of a page."""
-    code = "\n".join(part for path in [*PAGES, ROOT / "README.md"] for part in python_of(path))
-    code += "".join(path.read_text() for path in (ROOT / "examples").glob("*.py"))
+    """In its own docstring, in that of a method, or in the Python of a page, which the reference then links to."""
     bare = []
     for module, name in public_names():
         value = getattr(importlib.import_module(module), name)
-        if not callable(value) or not hasattr(value, "__doc__") or not isinstance(value, type | type(run_page)):
-            continue  # a union of types or a constant
+        if not (inspect.isclass(value) or inspect.isroutine(value) or hasattr(value, "__wrapped__")):
+            assert not callable(value) or isinstance(value, types.UnionType), f"{module}.{name}"  # else a constant
+            continue
         text = inspect.getdoc(value) or ""
         assert text and not text.startswith(f"{name}("), f"{module}.{name} has no docstring of its own"
         members = vars(value).values() if inspect.isclass(value) else ()
         examples = [text, *(getattr(member, "__doc__", None) or "" for member in members)]
-        shown = any(">>>" in example for example in examples) or re.search(rf"\b{name}\b", code)
-        if not shown:
+        if not any(">>>" in example for example in examples) and not pages_with(name):
             bare.append(f"{module}.{name}")
     assert bare == []
+
+
+@pytest.mark.parametrize(
+    ("line", "shows"),
+    [
+        ("nt.draw(graph)", True),
+        ("class Own(draw):", True),
+        ("found = run()  # a draw", True),
+        ("from neuraltrees import draw", False),
+        ("print(isinstance(found, draw))", False),
+        ("draw = torch.Generator()", False),
+        ("redraw(graph)", False),
+        ("pen.draw(graph)", False),
+    ],
+)
+def test_an_example_uses_a_name(line: str, shows: bool) -> None:
+    assert is_used("draw", line) == shows
 
 
 def test_every_package_has_a_page_of_its_names() -> None:

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from docutils import nodes
+from examples import pages_with
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyXRefRole
 from sphinx.util.docutils import SphinxDirective
@@ -170,8 +171,21 @@ def name_role(role: str, rawtext: str, text: str, *rest: Any, **options: Any) ->
     return [nodes.literal(rawtext, text)], []
 
 
+def link_examples(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """A public name without an example of its own gets links to the pages that have one."""
+    if what not in ("class", "exception", "function"):
+        return
+    members = vars(value).values() if inspect.isclass(value) else ()
+    if any(">>>" in text for text in ["\n".join(lines), *(str(getattr(each, "__doc__", "")) for each in members)]):
+        return
+    pages = [f":doc:`/{page}`" for page in pages_with(name.rpartition(".")[2])][:2]
+    if pages:
+        lines += ["", f"Example: {', '.join(pages)}.", ""]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_role("name", name_role)
+    app.connect("autodoc-process-docstring", link_examples)
     app.add_directive("public", Public)
     app.add_directive("options", Options)
     app.add_directive("commands", Commands)
