@@ -26,13 +26,16 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*") if path.suffix in (".md", ".rst") and "results/" not in str(path))
 TUTORIALS = sorted(path for path in (DOCS / "tutorials").glob("*.md") if path.stem != "index")
-GUIDES = [DOCS / "index.md", DOCS / "start.md", *sorted((DOCS / "guides").glob("*.md"))]
+GUIDES = [*(DOCS / f"{name}.md" for name in ("index", "start", "canonical")), *sorted((DOCS / "guides").glob("*.md"))]
+RUN_BY_OTHER_TESTS = {"crf", "extending", "graphs", "inference", "molecules", "scenes", "serving", "theory", "viewer"}
+RUN_BY_OTHER_TESTS |= {"your_own_graphs"}  # by tests/test_examples.py, tests/test_extending.py and tests/theory
 PACKAGES = ("data", "datasets", "decomposition", "graph_files", "htree", "inference", "nn", "objectives", "scenes")
 PACKAGES += ("serving", "theory", "training", "tuning")
 
 
 sys.path.insert(0, str(DOCS / "_ext"))
-from examples import is_used, pages_with, python_of  # noqa: E402  the site uses it too
+from examples import is_used, pages_with, python_of  # noqa: E402  the site uses both
+from offline import check_site, loaded_from_elsewhere  # noqa: E402
 
 
 @pytest.fixture
@@ -63,6 +66,11 @@ def run_page(path: Path) -> str:
                 warnings.simplefilter("ignore", nt.NeuralTreesWarning)
                 exec(compile(code, path.name, "exec"), names)
     return printed.getvalue()
+
+
+def test_the_python_of_every_page_is_run() -> None:
+    run = {path for path in [*GUIDES, *TUTORIALS]} | {DOCS / f"{name}.md" for name in RUN_BY_OTHER_TESTS}
+    assert [path.name for path in PAGES if python_of(path) and path not in run] == []
 
 
 @pytest.mark.parametrize("path", [path for path in GUIDES if python_of(path)], ids=lambda path: path.stem)
@@ -96,23 +104,33 @@ def test_every_error_of_the_page_is_raised(elsewhere: Path) -> None:
 
 
 def commands_of(path: Path) -> list[str]:
-    """The commands in shell blocks, indented blocks and code of a page."""
+    """The commands in shell blocks, in indented blocks and between backticks, those that torchrun starts among them."""
     text = path.read_text()
-    blocks = re.findall(r"^(?: {4}|\$ )?(neuraltrees [a-z].*)$", text, flags=re.MULTILINE)
-    return [line.split("  #")[0].split(" > ")[0].strip() for line in blocks]
+    blocks = re.findall(r"^```(?:sh|console)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    lines = [line.strip() for block in blocks for line in block.replace("\\\n", " ").split("\n")]
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    lines += re.findall(r"^ {4}(\S.*)$", text, flags=re.MULTILINE)
+    lines += [" ".join(line.split()) for line in re.findall(r"`([^`]+)`", text)]
+    found = [re.match(r"(?:torchrun .* -m )?(neuraltrees [a-z].*)", line.removeprefix("$ ")) for line in lines]
+    return [each[1].split("  #")[0].split(" > ")[0].strip() for each in found if each]
 
 
 def test_commands_of_all_pages_parse() -> None:
     click: Any = typer.main.get_command(app)
-    parsed = 0
-    for path in [*PAGES, ROOT / "README.md"]:
+    parsed, wrong = 0, []
+    for path in [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]:
         for line in commands_of(path):
             words = shlex.split(line)
-            if len(words) < 2 or words[1] not in click.commands or "…" in line:
-                continue
-            click.commands[words[1]].make_context(words[1], words[2:]).close()
-            parsed += 1
-    assert parsed > 40
+            if words[1] not in click.commands:
+                wrong.append((path.name, line))
+            elif len(words) > 2 and "…" not in line and "--help" not in words:  # else the command is only named
+                try:
+                    click.commands[words[1]].make_context(words[1], words[2:]).close()
+                except Exception as error:
+                    wrong.append((path.name, f"{line}: {error}"))
+                parsed += 1
+    assert wrong == []
+    assert parsed > 60
 
 
 def test_every_page_can_be_reached() -> None:
@@ -192,11 +210,29 @@ def test_every_package_has_a_page_of_its_names() -> None:
     assert set(PACKAGES) <= set(listed)
 
 
-def test_nothing_is_loaded_from_elsewhere() -> None:
-    settings = (DOCS / "conf.py").read_text()
-    assert "mathjax" not in settings
-    styles = "".join(path.read_text() for path in (DOCS / "_static").glob("*.css"))
-    assert "http" not in styles and "@import" not in styles
+@pytest.mark.parametrize(
+    ("text", "loads"),
+    [
+        ('<script defer src="https://cdn.example/mathjax.js"></script>', True),
+        ("<link rel=stylesheet href=//fonts.example/css>", True),
+        ('<img alt="a" src="http://example.org/a.png">', True),
+        ("@import url('https://fonts.example/css');", True),
+        ("body { background: url(https://example.org/a.png) }", True),
+        ('<a href="https://example.org">a link</a> <img src="_images/a.svg">', False),
+        ('<script src="../_static/documentation_options.js"></script>', False),
+    ],
+)
+def test_what_a_page_loads_from_the_network_is_found(text: str, loads: bool) -> None:
+    assert bool(loaded_from_elsewhere(text)) == loads
+
+
+def test_the_build_checks_that_nothing_is_loaded_from_the_network(tmp_path: Path) -> None:
+    """With `-W`, as `make docs` has it, a warning of the check ends the build with an error."""
+    assert '"offline"' in (DOCS / "conf.py").read_text() and "sphinx -W" in (ROOT / "Makefile").read_text()
+    (tmp_path / "api").mkdir()
+    (tmp_path / "index.html").write_text("<p>offline</p>")
+    (tmp_path / "api" / "page.html").write_text('<script src="https://example.org/a.js"></script>')
+    assert check_site(tmp_path) == ["api/page.html: https://example.org/a.js"]
 
 
 def test_the_extra_docs_names_what_the_pins_have() -> None:
