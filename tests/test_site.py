@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
 import inspect
@@ -35,6 +36,7 @@ PACKAGES += ("serving", "theory", "training", "tuning")
 
 sys.path.insert(0, str(DOCS / "_ext"))
 from examples import is_used, pages_with, python_of  # noqa: E402  the site uses both
+from formulas import formula  # noqa: E402
 from offline import check_site, loaded_from_elsewhere  # noqa: E402
 
 
@@ -199,6 +201,27 @@ def test_every_public_name_is_documented_with_an_example() -> None:
 )
 def test_an_example_uses_a_name(line: str, shows: bool) -> None:
     assert is_used("draw", line) == shows
+
+
+def docstrings() -> list[str]:
+    """The docstrings of all modules, classes and functions of the package."""
+    found = []
+    for path in sorted((ROOT / "src" / "neuraltrees").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                found.append(ast.get_docstring(node) or "")
+    return found
+
+
+def test_every_formula_becomes_html() -> None:
+    text = "\n\n".join(docstrings())
+    formulas = re.findall(r":math:`([^`]+)`", text) + re.findall(r"\.\. math:: ((?:.+\n?)+)", text)
+    assert len(formulas) > 200
+    rendered = [formula(each) for each in formulas]
+    assert [each for each in rendered if re.search(r"\\|[{}]", each)] == []
+    assert formula(r"\exp\Bigl(\hat x_v\Bigr) \propto 1") == "exp(x\u0302<sub>v</sub>) ∝ 1"
+    with pytest.raises(ValueError, match=r"got \\unheard"):
+        formula(r"\unheard of")
 
 
 def test_every_package_has_a_page_of_its_names() -> None:

@@ -6,14 +6,13 @@ A name that is added to the `__all__` of a package appears on its page without a
 from __future__ import annotations
 
 import inspect
-import re
 from dataclasses import fields
-from html import escape
 from importlib import import_module
 from typing import Any
 
 from docutils import nodes
 from examples import pages_with
+from formulas import formula
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyXRefRole
 from sphinx.util.docutils import SphinxDirective
@@ -125,38 +124,6 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
     for row in [header, *rows]:
         lines += [f"   {'* -' if place == 0 else '  -'} {cell}" for place, cell in enumerate(row)]
     return "\n".join(lines)
-
-
-SIGNS = {"sum": "Σ", "prod": "Π", "times": "×", "cdots": "⋯", "cdot": "·", "dots": "…", "in": "∈", "mid": "|"}
-SIGNS |= {
-    "theta": "θ",
-    "pi": "π",
-    "varphi": "φ",
-    "left": "",
-    "right": "",
-    "big": "",
-    "Big": "",
-    "overline": "",
-    "log": "log ",
-}
-
-
-def formula(text: str) -> str:
-    """A small formula as HTML: no script is loaded for what docstrings have, shapes and sums.
-
-    >>> formula(r"\\sum_{u ∈ N(v)} h_u / \\sqrt{d_v}")
-    'Σ<sub>u ∈ N(v)</sub> h<sub>u</sub> / √(d<sub>v</sub>)'
-    """
-    found = escape(text, quote=False).replace(r"\{", "&#123;").replace(r"\}", "&#125;")
-    found = re.sub(r"\\(?:mathrm|mathcal|text|mathbf|operatorname)\{([^{}]*)\}", r"\1", found)
-    found = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1) / (\2)", found)
-    found = re.sub(r"\\[, ]", " ", found).replace(r"\_", "_")
-    found = re.sub(r"\\bar (\w)", "\\1\u0304", found)
-    for mark, tag in (("_", "sub"), ("^", "sup")):
-        found = re.sub(rf"{re.escape(mark)}\{{([^{{}}]*)\}}", rf"<{tag}>\1</{tag}>", found)
-        found = re.sub(rf"{re.escape(mark)}(\w)(?!\w)", rf"<{tag}>\1</{tag}>", found)
-    found = re.sub(r"\\sqrt\{([^{}]*)\}", r"√(\1)", found)
-    return re.sub(r"\\+([A-Za-z]+)", lambda word: SIGNS.get(word[1], word[1]), found)  # a function by its name
 
 
 def _visit_math(self: Any, node: nodes.Element) -> None:
