@@ -35,9 +35,10 @@ PACKAGES += ("serving", "theory", "training", "tuning")
 
 
 sys.path.insert(0, str(DOCS / "_ext"))
-from examples import is_used, pages_with, python_of  # noqa: E402  the site uses both
 from formulas import formula  # noqa: E402
 from offline import check_site, loaded_from_elsewhere  # noqa: E402
+
+from examples import is_used, pages_with, python_of  # noqa: E402  the site uses both
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def run_page(path: Path) -> str:
 
 
 def test_the_python_of_every_page_is_run() -> None:
-    run = {path for path in [*GUIDES, *TUTORIALS]} | {DOCS / f"{name}.md" for name in RUN_BY_OTHER_TESTS}
+    run = {*GUIDES, *TUTORIALS} | {DOCS / f"{name}.md" for name in RUN_BY_OTHER_TESTS}
     assert [path.name for path in PAGES if python_of(path) and path not in run] == []
 
 

@@ -11,13 +11,13 @@ from importlib import import_module
 from typing import Any
 
 from docutils import nodes
-from examples import pages_with
 from formulas import formula
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyXRefRole
 from sphinx.util.docutils import SphinxDirective
 
 import neuraltrees
+from examples import pages_with
 
 
 def stage_names(module: str) -> list[str]:

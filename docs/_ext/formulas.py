@@ -6,7 +6,17 @@ import re
 from html import escape
 
 SIGNS = {"sum": "Σ", "prod": "Π", "times": "×", "cdots": "⋯", "cdot": "·", "dots": "…", "in": "∈", "mid": "|"}
-SIGNS |= {"theta": "θ", "pi": "π", "varphi": "φ", "sigma": "σ", "mu": "μ", "propto": "∝", "sim": "∼", "ge": "≥", "cap": "∩"}
+SIGNS |= {
+    "theta": "θ",
+    "pi": "π",
+    "varphi": "φ",
+    "sigma": "σ",
+    "mu": "μ",
+    "propto": "∝",
+    "sim": "∼",
+    "ge": "≥",
+    "cap": "∩",
+}
 SIGNS |= dict.fromkeys(("left", "right", "big", "Big", "Bigl", "Bigr", "overline"), "")
 SIGNS |= {"quad": "  ", "qquad": "   ", "Vert": "‖"}
 SIGNS |= {name: name for name in ("exp", "log", "max", "min", "tanh", "hom")}  # functions, by their names
