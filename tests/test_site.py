@@ -37,8 +37,7 @@ PACKAGES += ("serving", "theory", "training", "tuning")
 sys.path.insert(0, str(DOCS / "_ext"))
 from formulas import formula  # noqa: E402
 from offline import check_site, loaded_from_elsewhere  # noqa: E402
-
-from examples import is_used, pages_with, python_of  # noqa: E402  the site uses both
+from page_examples import is_used, pages_with, python_of  # noqa: E402  the site uses both
 
 
 @pytest.fixture

@@ -8,16 +8,18 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from docutils import nodes
 from formulas import formula
+from page_examples import pages_with
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyXRefRole
 from sphinx.util.docutils import SphinxDirective
 
 import neuraltrees
-from examples import pages_with
 
 
 def stage_names(module: str) -> list[str]:
@@ -150,11 +152,12 @@ def link_examples(app: Sphinx, what: str, name: str, value: Any, options: Any, l
         lines += ["", f"Example: {', '.join(pages)}.", ""]
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> dict[str, Any]:
     app.add_role("name", name_role)
     app.connect("autodoc-process-docstring", link_examples)
     app.add_directive("public", Public)
     app.add_directive("options", Options)
     app.add_directive("commands", Commands)
     app.add_html_math_renderer("text", (_visit_math, None), (_visit_math, None))
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return {"env_version": crc32(code), "parallel_read_safe": True, "parallel_write_safe": True}  # new code, new pages
