@@ -16,7 +16,7 @@ author = "The neuraltrees developers"
 project_copyright = "the neuraltrees developers"
 release = version = neuraltrees.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "api_pages"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "api_pages", "offline"]
 exclude_patterns = ["results", "requirements.txt", "_ext", "_static", "_templates"]
 templates_path = ["_templates"]
 

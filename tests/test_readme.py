@@ -45,3 +45,30 @@ def test_its_commands_parse() -> None:
     for line in (first or second for first, second in commands):
         name, *arguments = shlex.split(line)
         click.commands[name].make_context(name, arguments).close()
+
+
+def row_of(section: str, *first: str) -> list[str]:
+    """The cells of the row of docs/results.md that begins with these, in a section; without standard deviations."""
+    page = (README.parent / "docs" / "results.md").read_text()
+    text = page.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    rows = [[cell.split(" ± ")[0].strip() for cell in line.strip("| ").split(" | ")] for line in text.splitlines()]
+    return next(row for row in rows if tuple(row[: len(first)]) == first)
+
+
+def test_its_results_are_those_of_the_page() -> None:
+    """docs/results.md is written from the records, which tests/experiments/test_summary.py checks."""
+    text = README.read_text()
+    table1 = {name: row_of("table1", name) for name in ("GCN", "GraphSAGE", "GAT", "GIN")}
+    assert ", ".join(f"{name} {row[4]} / {row[3]}" for name, row in table1.items()) in text
+    _, posterior, gnn, tree, head, *_ = row_of("structured-scenes", "1,000")
+    assert f"| {gnn}, {tree}, **{head}**; {posterior} |" in text
+    gains = [row_of("structured-scenes", scenes)[7].split()[0] for scenes in ("100", "3,000")]
+    assert f"{gains[1]} to {gains[0]} points ahead".replace("+", "") in text
+    names = ("GNN", "tree alone", "graph and tree", "GNN, walks")
+    zinc = [f"{float(row_of('molecules-zinc', name)[3]):.3f}" for name in names]
+    assert f"| {zinc[0]}, {zinc[1]}, **{zinc[2]}** |" in text
+    assert f"an error of {zinc[2]}, a GNN {zinc[0]}, a GNN with random-walk encodings {zinc[3]}" in text
+    *_, pairs, planar, _ = row_of("expressivity-graphs", "graph and tree, codes")
+    assert f"{pairs} told apart, all {planar} planar pairs" in text
+    nearest = row_of("Gap to the exact posterior", "300,000", "GNN")
+    assert nearest[10] == "-1.0" and "with 300,000 scenes a GNN is 1 point below the optimum" in text

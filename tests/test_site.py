@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
 import inspect
@@ -26,14 +27,17 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*") if path.suffix in (".md", ".rst") and "results/" not in str(path))
 TUTORIALS = sorted(path for path in (DOCS / "tutorials").glob("*.md") if path.stem != "index")
-GUIDES = [DOCS / "index.md", DOCS / "start.md", *sorted((DOCS / "guides").glob("*.md"))]
+GUIDES = [*(DOCS / f"{name}.md" for name in ("index", "start", "canonical")), *sorted((DOCS / "guides").glob("*.md"))]
+RUN_BY_OTHER_TESTS = {"crf", "extending", "graphs", "inference", "molecules", "scenes", "serving", "theory", "viewer"}
+RUN_BY_OTHER_TESTS |= {"your_own_graphs"}  # by tests/test_examples.py, tests/test_extending.py and tests/theory
 PACKAGES = ("data", "datasets", "decomposition", "graph_files", "htree", "inference", "nn", "objectives", "scenes")
 PACKAGES += ("serving", "theory", "training", "tuning")
 
 
-def python_of(path: Path) -> list[str]:
-    block = re.compile(r"^```(?:python|\{code-cell\}[^\n]*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
-    return block.findall(path.read_text())
+sys.path.insert(0, str(DOCS / "_ext"))
+from formulas import formula  # noqa: E402
+from offline import check_site, loaded_from_elsewhere  # noqa: E402
+from page_examples import is_used, pages_with, python_of  # noqa: E402  the site uses both
 
 
 @pytest.fixture
@@ -66,6 +70,11 @@ def run_page(path: Path) -> str:
     return printed.getvalue()
 
 
+def test_the_python_of_every_page_is_run() -> None:
+    run = {*GUIDES, *TUTORIALS} | {DOCS / f"{name}.md" for name in RUN_BY_OTHER_TESTS}
+    assert [path.name for path in PAGES if python_of(path) and path not in run] == []
+
+
 @pytest.mark.parametrize("path", [path for path in GUIDES if python_of(path)], ids=lambda path: path.stem)
 def test_python_of_the_guides_prints_what_its_comments_say(path: Path, elsewhere: Path) -> None:
     printed = run_page(path).splitlines()
@@ -73,9 +82,19 @@ def test_python_of_the_guides_prints_what_its_comments_say(path: Path, elsewhere
     assert [line for line in promised if line not in printed] == []
 
 
-@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+RUN_BELOW = "several_machines"  # it starts processes: run once, by the test that looks at its losses
+
+
+@pytest.mark.parametrize("path", [path for path in TUTORIALS if path.stem != RUN_BELOW], ids=lambda path: path.stem)
 def test_tutorials_run(path: Path, elsewhere: Path) -> None:
     assert run_page(path).strip()
+
+
+def test_several_processes_have_the_losses_of_one(elsewhere: Path) -> None:
+    printed = run_page(DOCS / "tutorials" / "several_machines.md")
+    differences = re.findall(r"^largest difference in \d+ epochs: (\S+)$", printed, flags=re.MULTILINE)
+    assert len(differences) == 2, printed
+    assert max(map(float, differences)) < 1e-4
 
 
 def test_every_error_of_the_page_is_raised(elsewhere: Path) -> None:
@@ -87,23 +106,33 @@ def test_every_error_of_the_page_is_raised(elsewhere: Path) -> None:
 
 
 def commands_of(path: Path) -> list[str]:
-    """The commands in shell blocks, indented blocks and code of a page."""
+    """The commands in shell blocks, in indented blocks and between backticks, those that torchrun starts among them."""
     text = path.read_text()
-    blocks = re.findall(r"^(?: {4}|\$ )?(neuraltrees [a-z].*)$", text, flags=re.MULTILINE)
-    return [line.split("  #")[0].split(" > ")[0].strip() for line in blocks]
+    blocks = re.findall(r"^```(?:sh|console)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    lines = [line.strip() for block in blocks for line in block.replace("\\\n", " ").split("\n")]
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    lines += re.findall(r"^ {4}(\S.*)$", text, flags=re.MULTILINE)
+    lines += [" ".join(line.split()) for line in re.findall(r"`([^`]+)`", text)]
+    found = [re.match(r"(?:torchrun .* -m )?(neuraltrees [a-z].*)", line.removeprefix("$ ")) for line in lines]
+    return [each[1].split("  #")[0].split(" > ")[0].strip() for each in found if each]
 
 
 def test_commands_of_all_pages_parse() -> None:
     click: Any = typer.main.get_command(app)
-    parsed = 0
-    for path in [*PAGES, ROOT / "README.md"]:
+    parsed, wrong = 0, []
+    for path in [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]:
         for line in commands_of(path):
             words = shlex.split(line)
-            if len(words) < 2 or words[1] not in click.commands or "…" in line:
-                continue
-            click.commands[words[1]].make_context(words[1], words[2:]).close()
-            parsed += 1
-    assert parsed > 40
+            if words[1] not in click.commands:
+                wrong.append((path.name, line))
+            elif len(words) > 2 and "…" not in line and "--help" not in words:  # else the command is only named
+                try:
+                    click.commands[words[1]].make_context(words[1], words[2:]).close()
+                except Exception as error:
+                    wrong.append((path.name, f"{line}: {error}"))
+                parsed += 1
+    assert wrong == []
+    assert parsed > 60
 
 
 def test_every_page_can_be_reached() -> None:
@@ -141,22 +170,58 @@ def public_names() -> list[tuple[str, str]]:
 
 
 def test_every_public_name_is_documented_with_an_example() -> None:
-    """In its own docstring, in that of a method, or in the Python of a page."""
-    code = "\n".join(part for path in [*PAGES, ROOT / "README.md"] for part in python_of(path))
-    code += "".join(path.read_text() for path in (ROOT / "examples").glob("*.py"))
+    """In its own docstring, in that of a method, or in the Python of a page, which the reference then links to."""
     bare = []
     for module, name in public_names():
         value = getattr(importlib.import_module(module), name)
-        if not callable(value) or not hasattr(value, "__doc__") or not isinstance(value, type | type(run_page)):
-            continue  # a union of types or a constant
+        if not (inspect.isclass(value) or inspect.isroutine(value) or hasattr(value, "__wrapped__")):
+            assert not callable(value) or isinstance(value, types.UnionType), f"{module}.{name}"  # else a constant
+            continue
         text = inspect.getdoc(value) or ""
         assert text and not text.startswith(f"{name}("), f"{module}.{name} has no docstring of its own"
         members = vars(value).values() if inspect.isclass(value) else ()
         examples = [text, *(getattr(member, "__doc__", None) or "" for member in members)]
-        shown = any(">>>" in example for example in examples) or re.search(rf"\b{name}\b", code)
-        if not shown:
+        if not any(">>>" in example for example in examples) and not pages_with(name):
             bare.append(f"{module}.{name}")
     assert bare == []
+
+
+@pytest.mark.parametrize(
+    ("line", "shows"),
+    [
+        ("nt.draw(graph)", True),
+        ("class Own(draw):", True),
+        ("found = run()  # a draw", True),
+        ("from neuraltrees import draw", False),
+        ("print(isinstance(found, draw))", False),
+        ("draw = torch.Generator()", False),
+        ("redraw(graph)", False),
+        ("pen.draw(graph)", False),
+    ],
+)
+def test_an_example_uses_a_name(line: str, shows: bool) -> None:
+    assert is_used("draw", line) == shows
+
+
+def docstrings() -> list[str]:
+    """The docstrings of all modules, classes and functions of the package."""
+    found = []
+    for path in sorted((ROOT / "src" / "neuraltrees").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                found.append(ast.get_docstring(node) or "")
+    return found
+
+
+def test_every_formula_becomes_html() -> None:
+    text = "\n\n".join(docstrings())
+    formulas = re.findall(r":math:`([^`]+)`", text) + re.findall(r"\.\. math:: ((?:.+\n?)+)", text)
+    assert len(formulas) > 200
+    rendered = [formula(each) for each in formulas]
+    assert [each for each in rendered if re.search(r"\\|[{}]", each)] == []
+    assert formula(r"\exp\Bigl(\hat x_v\Bigr) \propto 1") == "exp(x\u0302<sub>v</sub>) ∝ 1"
+    with pytest.raises(ValueError, match=r"got \\unheard"):
+        formula(r"\unheard of")
 
 
 def test_every_package_has_a_page_of_its_names() -> None:
@@ -168,11 +233,29 @@ def test_every_package_has_a_page_of_its_names() -> None:
     assert set(PACKAGES) <= set(listed)
 
 
-def test_nothing_is_loaded_from_elsewhere() -> None:
-    settings = (DOCS / "conf.py").read_text()
-    assert "mathjax" not in settings
-    styles = "".join(path.read_text() for path in (DOCS / "_static").glob("*.css"))
-    assert "http" not in styles and "@import" not in styles
+@pytest.mark.parametrize(
+    ("text", "loads"),
+    [
+        ('<script defer src="https://cdn.example/mathjax.js"></script>', True),
+        ("<link rel=stylesheet href=//fonts.example/css>", True),
+        ('<img alt="a" src="http://example.org/a.png">', True),
+        ("@import url('https://fonts.example/css');", True),
+        ("body { background: url(https://example.org/a.png) }", True),
+        ('<a href="https://example.org">a link</a> <img src="_images/a.svg">', False),
+        ('<script src="../_static/documentation_options.js"></script>', False),
+    ],
+)
+def test_what_a_page_loads_from_the_network_is_found(text: str, loads: bool) -> None:
+    assert bool(loaded_from_elsewhere(text)) == loads
+
+
+def test_the_build_checks_that_nothing_is_loaded_from_the_network(tmp_path: Path) -> None:
+    """With `-W`, as `make docs` has it, a warning of the check ends the build with an error."""
+    assert '"offline"' in (DOCS / "conf.py").read_text() and "sphinx -W" in (ROOT / "Makefile").read_text()
+    (tmp_path / "api").mkdir()
+    (tmp_path / "index.html").write_text("<p>offline</p>")
+    (tmp_path / "api" / "page.html").write_text('<script src="https://example.org/a.js"></script>')
+    assert check_site(tmp_path) == ["api/page.html: https://example.org/a.js"]
 
 
 def test_the_extra_docs_names_what_the_pins_have() -> None:

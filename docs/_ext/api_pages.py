@@ -6,13 +6,15 @@ A name that is added to the `__all__` of a package appears on its page without a
 from __future__ import annotations
 
 import inspect
-import re
 from dataclasses import fields
-from html import escape
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from docutils import nodes
+from formulas import formula
+from page_examples import pages_with
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyXRefRole
 from sphinx.util.docutils import SphinxDirective
@@ -126,38 +128,6 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join(lines)
 
 
-SIGNS = {"sum": "Σ", "prod": "Π", "times": "×", "cdots": "⋯", "cdot": "·", "dots": "…", "in": "∈", "mid": "|"}
-SIGNS |= {
-    "theta": "θ",
-    "pi": "π",
-    "varphi": "φ",
-    "left": "",
-    "right": "",
-    "big": "",
-    "Big": "",
-    "overline": "",
-    "log": "log ",
-}
-
-
-def formula(text: str) -> str:
-    """A small formula as HTML: no script is loaded for what docstrings have, shapes and sums.
-
-    >>> formula(r"\\sum_{u ∈ N(v)} h_u / \\sqrt{d_v}")
-    'Σ<sub>u ∈ N(v)</sub> h<sub>u</sub> / √(d<sub>v</sub>)'
-    """
-    found = escape(text, quote=False).replace(r"\{", "&#123;").replace(r"\}", "&#125;")
-    found = re.sub(r"\\(?:mathrm|mathcal|text|mathbf|operatorname)\{([^{}]*)\}", r"\1", found)
-    found = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1) / (\2)", found)
-    found = re.sub(r"\\[, ]", " ", found).replace(r"\_", "_")
-    found = re.sub(r"\\bar (\w)", "\\1\u0304", found)
-    for mark, tag in (("_", "sub"), ("^", "sup")):
-        found = re.sub(rf"{re.escape(mark)}\{{([^{{}}]*)\}}", rf"<{tag}>\1</{tag}>", found)
-        found = re.sub(rf"{re.escape(mark)}(\w)(?!\w)", rf"<{tag}>\1</{tag}>", found)
-    found = re.sub(r"\\sqrt\{([^{}]*)\}", r"√(\1)", found)
-    return re.sub(r"\\+([A-Za-z]+)", lambda word: SIGNS.get(word[1], word[1]), found)  # a function by its name
-
-
 def _visit_math(self: Any, node: nodes.Element) -> None:
     self.body.append(f'<span class="formula">{formula(node.astext())}</span>')
     raise nodes.SkipNode
@@ -170,10 +140,24 @@ def name_role(role: str, rawtext: str, text: str, *rest: Any, **options: Any) ->
     return [nodes.literal(rawtext, text)], []
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def link_examples(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """A public name without an example of its own gets links to the pages that have one."""
+    if what not in ("class", "exception", "function"):
+        return
+    members = vars(value).values() if inspect.isclass(value) else ()
+    if any(">>>" in text for text in ["\n".join(lines), *(str(getattr(each, "__doc__", "")) for each in members)]):
+        return
+    pages = [f":doc:`/{page}`" for page in pages_with(name.rpartition(".")[2])][:2]
+    if pages:
+        lines += ["", f"Example: {', '.join(pages)}.", ""]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
     app.add_role("name", name_role)
+    app.connect("autodoc-process-docstring", link_examples)
     app.add_directive("public", Public)
     app.add_directive("options", Options)
     app.add_directive("commands", Commands)
     app.add_html_math_renderer("text", (_visit_math, None), (_visit_math, None))
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return {"env_version": crc32(code), "parallel_read_safe": True, "parallel_write_safe": True}  # new code, new pages

@@ -337,7 +337,7 @@ def test_bad_flags_are_one_line(
     flags: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if "cuda" in flags and torch.cuda.is_available():
-        pytest.skip("there is a GPU")
+        pytest.skip("this error is that of a machine without a GPU")
     code, output, errors = run(capsys, "train", *SMALL, *flags, "--out", tmp_path / "run", "--data-root", tmp_path)
     assert (code, output) == (2, "")
     assert errors.startswith("Error: ") and errors.count("\n") == 1

@@ -147,8 +147,8 @@ def test_error_in_progress_ends_the_search(method: str, call: int) -> None:
 
     start = time.perf_counter()
     with pytest.raises(LookupError, match=r"stop at \d+"):
-        nt.decompose(HARD, method, time_limit=30, progress=progress)
-    assert time.perf_counter() - start < 5
+        nt.decompose(HARD, method, time_limit=100, progress=progress)
+    assert time.perf_counter() - start < 50  # a wide bound: it ends long before its time limit
     assert calls == call
 
 
@@ -165,8 +165,8 @@ def test_control_c_ends_the_search(method: str) -> None:
     try:
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            nt.decompose(HARD, method, time_limit=30)
-        assert 0.2 < time.perf_counter() - start < 5
+            nt.decompose(HARD, method, time_limit=100)
+        assert 0.2 < time.perf_counter() - start < 50
     finally:
         timer.cancel()
         timer.join()
@@ -179,15 +179,15 @@ def test_time_limit_is_kept(method: str) -> None:
     graph = to_graph(nx.gnm_random_graph(2000, 5000, seed=0))
     start = time.perf_counter()
     td = nt.decompose(graph, method, time_limit=0.3)
-    assert time.perf_counter() - start < 3
+    assert time.perf_counter() - start < 20  # a wide bound against hanging
     td.validate(graph)
 
 
 def test_time_is_not_used_up_once_the_optimum_is_proven() -> None:
     start = time.perf_counter()
-    assert nt.decompose(PETERSEN, "best", time_limit=30).optimal
-    assert nt.decompose(PETERSEN, "exact", time_limit=30).optimal
-    assert time.perf_counter() - start < 5
+    assert nt.decompose(PETERSEN, "best", time_limit=60).optimal
+    assert nt.decompose(PETERSEN, "exact", time_limit=60).optimal
+    assert time.perf_counter() - start < 50
 
 
 def test_search_is_never_wider_than_the_greedy_start() -> None:

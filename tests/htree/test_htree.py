@@ -422,7 +422,7 @@ def test_wide_bag_is_refused_before_it_explodes(n: int) -> None:
     start = time.perf_counter()
     with pytest.raises(nt.TreeTooLargeError, match="at most 10,000 nodes"):
         nt.build_htree(cocktail_party(n), decomposition=single_bag(n), max_nodes=10_000)
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 30  # a wide bound: the whole tree would take years
 
 
 @pytest.mark.parametrize("n", [20, 72])
@@ -473,7 +473,7 @@ def test_big_star_and_long_path(method: str) -> None:
         tree.validate(graph)
         assert (tree.num_nodes, tree.num_roots, tree.num_leaves, tree.treewidth) == (3 * n, n, 2 * n, 1)
         assert diameter in (None, tree.diameter())
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 60  # a wide bound against hanging
 
 
 def test_a_thousand_components() -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
+import numpy as np
 import pytest
 
 from neuraltrees.errors import InputError
@@ -141,7 +142,6 @@ def test_binary_graphs_are_answered_by_binary_graphs(tmp_path: Path, data_root: 
 @pytest.mark.parametrize("name", ["hydra_gnn/x8F5xyUWy9e_0_gt_partial_dsg_600.json", "spark_dsg/apartment_dsg.json"])
 def test_the_binary_form_is_read_as_json_is(tmp_path: Path, data_root: Path, name: str) -> None:
     library = pytest.importorskip("spark_dsg", reason="the binary form needs the extra hydra")
-    np = pytest.importorskip("numpy")
     graph = library.DynamicSceneGraph.load(str(data_root / "dsg" / name))
     graph.save(str(tmp_path / "again.json"), False)
     from_json = read_scene(tmp_path / "again.json")
@@ -160,7 +160,6 @@ def test_the_binary_form_is_read_as_json_is(tmp_path: Path, data_root: Path, nam
 
 def test_turned_boxes_are_enclosed() -> None:
     library = pytest.importorskip("spark_dsg", reason="the binary form needs the extra hydra")
-    np = pytest.importorskip("numpy")
     graph = library.DynamicSceneGraph()
     attributes = library.ObjectNodeAttributes()
     attributes.position = np.array([1.0, 2.0, 3.0])
