@@ -16,10 +16,10 @@ namespace neuraltrees {
 namespace {
 
 constexpr std::size_t header = 64;  // in front of the data: the size of the block, and alignment to a cache line
-constexpr std::size_t page = std::size_t{1} << 21;
-constexpr std::size_t largest_kept = std::size_t{1} << 25, most_kept = std::size_t{1} << 26;
+constexpr std::size_t page = std::size_t{1} << 21, large = std::size_t{1} << 25;
+constexpr std::size_t most_kept = std::size_t{1} << 27;
 
-/// Freed blocks of up to 32 MiB, at most 64 MiB in all, by size.
+/// Freed blocks, at most 128 MiB in all, by size.
 struct Kept {
     std::mutex guard;
     std::map<std::size_t, std::vector<void*>> blocks;
@@ -35,16 +35,16 @@ Kept& kept() {
 /// Rounds up to one of eight sizes between powers of two, so that a freed block fits later requests of similar size.
 std::size_t block_size(std::size_t bytes) {
     bytes += header;
-    const std::size_t step = std::bit_floor(std::max<std::size_t>(bytes, 4096)) / 8;
+    const std::size_t step = std::bit_floor(std::max<std::size_t>(bytes, 4096)) / 8;  // of large ones, whole huge pages
     return (bytes + step - 1) / step * step;
 }
 
 }  // namespace
 
 void* take_block(std::size_t wanted) {
-    std::size_t bytes = block_size(wanted);
+    const std::size_t bytes = block_size(wanted);
     void* block = nullptr;
-    if (bytes <= largest_kept) {
+    if (bytes <= most_kept) {
         const std::lock_guard lock(kept().guard);
         if (auto it = kept().blocks.find(bytes); it != kept().blocks.end() && !it->second.empty()) {
             block = it->second.back();
@@ -53,12 +53,10 @@ void* take_block(std::size_t wanted) {
         }
     }
     if (block == nullptr) {
-        const bool large = bytes > largest_kept;
-        if (large) bytes = (bytes + page - 1) / page * page;
-        block = std::aligned_alloc(large ? page : header, bytes);
+        block = std::aligned_alloc(bytes > large ? page : header, bytes);
         if (block == nullptr) throw std::bad_alloc();
 #ifdef __linux__
-        if (large) madvise(block, bytes, MADV_HUGEPAGE);
+        if (bytes > large) madvise(block, bytes, MADV_HUGEPAGE);
 #endif
     }
     *static_cast<std::size_t*>(block) = bytes;
@@ -68,7 +66,7 @@ void* take_block(std::size_t wanted) {
 void give_block_back(void* data) {
     void* block = static_cast<char*>(data) - header;
     const std::size_t bytes = *static_cast<std::size_t*>(block);
-    if (bytes <= largest_kept) {
+    {
         const std::lock_guard lock(kept().guard);
         if (kept().bytes + bytes <= most_kept) {
             kept().blocks[bytes].push_back(block);

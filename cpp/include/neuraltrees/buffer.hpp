@@ -7,13 +7,13 @@
 
 namespace neuraltrees {
 
-/// Uninitialised memory, aligned to a cache line; large blocks ask for huge pages, small ones are kept for later.
+/// Uninitialised memory, aligned to a cache line. Large blocks ask for huge pages; some freed ones are kept for later.
 void* take_block(std::size_t bytes);
 void give_block_back(void* data);
 
 /// An array that its creator writes once, in full; it is not filled with zeros first. Most of the cost of writing a
-/// tree is the first access to newly mapped pages, so large arrays ask for huge pages, and the memory of small ones is
-/// kept for the next tree.
+/// tree is the first access to newly mapped pages, so large arrays ask for huge pages, and freed memory is kept for the
+/// next tree, up to a limit.
 template <typename T>
 struct BufferOf {
     struct Free {
