@@ -320,9 +320,7 @@ def test_the_end_waits_for_what_runs(labeller: CountingLabeller) -> None:
 def test_a_server_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
     server = serving(CountingLabeller())
-    with pytest.raises(
-        NeuralTreesError, match=r"Expected the HTTP server at http:.* to start; it did not"
-    ):
+    with pytest.raises(NeuralTreesError, match=r"Expected the HTTP server at http:.* to start; it did not"):
         server.__enter__()
     with pytest.raises(Refusal, match="queue of the server"):  # it is closed
         server.queue.submit(b"{}", Wants())
