@@ -85,6 +85,11 @@ def test_known_labels_reach_the_labeller(client: Client) -> None:
     assert status == 200 and answer["nodes"][0]["label"] == "bath"
     status, answer = client.post({"scene": flat((1, 1, 3)), "known": {str(R): "attic"}})
     assert [node["label"] for node in answer["nodes"]] == ["attic", "room of 4"]
+    status, answer = client.post({"scene": plain(2), "knwon": {"room": "bath"}})
+    assert (status, answer["detail"]) == (
+        422,
+        "Expected scene and known in a request; got 'knwon'. Did you mean known?",
+    )
     status, answer = client.post({"scene": plain(2), "known": {"cellar": "bath"}})
     assert status == 422
     assert answer["detail"] == "Expected ids of nodes of the scene under known; got 'cellar'."
