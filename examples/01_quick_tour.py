@@ -60,11 +60,11 @@ def main() -> None:
     fitted = fit(task, network, training, [Run(arguments.seed, split)])
     print(f"It took {fitted.seconds:.0f} s; the best validation accuracy was in epoch {int(fitted.best_epoch[0])}.")
 
-    # Compare the accuracy with always predicting the commonest label, and with the optimum
-    commonest = torch.stack([task.y[split.train & (task.node_type == kind)].mode().values for kind in (0, 1)])
-    guessed = (commonest[task.node_type] == task.y)[split.test].float().mean()
+    # Compare the accuracy with that of always predicting the most common label, and with the optimum
+    most_common = torch.stack([task.y[split.train & (task.node_type == kind)].mode().values for kind in (0, 1)])
+    guessed = (most_common[task.node_type] == task.y)[split.test].float().mean()
     print("\nAccuracy on the test scenes")
-    print(f"  the commonest label    {100 * guessed:5.1f} %")
+    print(f"  the most common label  {100 * guessed:5.1f} %")
     print(f"  this neural tree       {100 * fitted.test[0]:5.1f} %")
     print(f"  the best possible      {100 * scenes.optimum(split.test):5.1f} %   (exact inference in the true model)")
     print("More scenes and more epochs bring the neural tree closer to it: try --epochs 200.")

@@ -90,8 +90,7 @@ def main() -> None:
     nodes = [{"name": room, "x": x} for room, x in house.nodes.data("x")]
     question.write_text(json.dumps({"nodes": nodes, "edges": data.edge_index.t().tolist()}, indent=1))
     print(f"The same on the command line: neuraltrees predict {model} {question} --out {answer}", flush=True)
-    command = Path(sys.executable).with_name("neuraltrees")
-    subprocess.run([command, "predict", model, question, "--out", answer], check=True)
+    subprocess.run([sys.executable, "-m", "neuraltrees", "predict", model, question, "--out", answer], check=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Molecules: learn a property on canonical trees, and see which rings and bonds mattered for a prediction.
+"""Molecules: learn a property on canonical trees, and show which rings and bonds a prediction depends on.
 
 Run it with
 
@@ -28,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("05_molecules"), help="folder for the picture")
     parser.add_argument("--epochs", type=int, default=60, help="passes over all training molecules")
-    parser.add_argument("--seed", type=int, default=0, help="of the split and of the weights")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the split and the weights")
     options = parser.parse_args()
 
     smiles = [ring.format(group) for ring in RINGS for group in GROUPS]

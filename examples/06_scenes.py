@@ -63,7 +63,7 @@ def main() -> None:
     scene = scene_of_building(buildings[VALIDATION], labelled=False)
     truth = form.labels["room"].names[int(buildings[VALIDATION].y[0])]
     (before,), (after,) = labeller.label([scene]), labeller.label([scene], [{"room_0": truth}])
-    print(f"room_0 is {before['room_0'].name}, says the network; a person says it is {truth}.")
+    print(f"The network labels room_0 {before['room_0'].name}; a person confirms that it is {truth}.")
     changed = sorted(scene.ids, key=lambda node: -change(before[node].probabilities, after[node].probabilities))
     for node in changed[:4]:
         print(f"  {node}: {described(before[node])} → {described(after[node])}")

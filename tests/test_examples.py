@@ -71,7 +71,7 @@ def test_quick_tour_compares_with_the_optimum(sandbox: Sandbox) -> None:
     assert "HTree(num_nodes=18, num_roots=3, num_leaves=11, num_components=1, treewidth=2)" in printed
     assert "gives 3 scores to each of 5 graph nodes" in printed
     common, ours, best = (
-        _percent(printed, line) for line in ("the commonest label", "this neural tree", "the best possible")
+        _percent(printed, line) for line in ("the most common label", "this neural tree", "the best possible")
     )
     assert common < ours < best
     assert sandbox.files() == {"out/htree.svg"}

@@ -157,3 +157,10 @@ def test_a_table_of_nodes(tmp_path: Path) -> None:
     table = read_node_table(path)
     assert table.names == ("ada", "bob")
     assert {name: list(column) for name, column in table.columns.items()} == {"age": ["3", "4"], "role": ["x", ""]}
+
+
+@pytest.mark.parametrize("inside", ["\x85", "\u2028", "\x0c", "\x1c"])
+def test_only_line_ends_end_lines(inside: str, tmp_path: Path) -> None:
+    path = tmp_path / "friends.csv"
+    path.write_bytes(f"source,target\r\nan{inside}na,bob\r\nbob,cy\r\n".encode())
+    assert nt.read_graph(path).names == (f"an{inside}na", "bob", "cy")

@@ -296,6 +296,10 @@ BAD_GRAPHS = {
         "got one at node",
     ),
     "nested without end": ("[" * 100_000, "to be a JSON file"),
+    "a key that would be ignored": (
+        '{"graphs": [{"nodes": [{"x": [1.0]}], "edges": []}], "knwon": []}',
+        "expected no key but 'graphs'; got 'knwon'",
+    ),
     "no graphs": ('{"graphs": []}', "got an empty list"),
     "no size": (
         '{"nodes": [{"x": [1, 1, 1, 0, 1, 1], "type": "room"}], "edges": []}',

@@ -44,6 +44,19 @@ def test_few_plans_are_kept(bundle: nt.Bundle, monkeypatch: pytest.MonkeyPatch) 
         assert torch.equal(predictor.predict([graph])[0], expected)
 
 
+def test_plans_of_large_graphs_are_not_all_kept(bundle: nt.Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = small_task().graphs
+    sizes = [graph.num_nodes for graph in graphs[:3]]
+    monkeypatch.setattr(module, "PLAN_NODES", sizes[1] + sizes[2])
+    predictor = nt.Predictor(bundle)
+    for graph in graphs[:3]:
+        predictor.predict([graph])
+    assert [nodes for _, nodes in predictor._plans.values()] == sizes[1:]
+    monkeypatch.setattr(module, "PLAN_NODES", 0)
+    predictor.predict([graphs[0]])
+    assert len(predictor._plans) == 1  # the latest, whatever its size
+
+
 def test_bad_input(bundle: nt.Bundle) -> None:
     predictor = nt.Predictor(bundle)
     assert predictor.predict([]) == []

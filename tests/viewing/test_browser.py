@@ -62,6 +62,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         tracker.update(edges=[(f"box {number}", "hall")])
         frames.append(SceneFrame(tracker.scene, f"with box {number}", tree=tracker.tree))
     write_scene_page(frames, folder / "growing.html")
+    before, after = states()
+    uneven = [SceneFrame(house(), "two", (before, after)), SceneFrame(house(), "three", (before, before, after))]
+    write_scene_page(uneven, folder / "uneven.html")
     write_scene_page(building("grid", 125, 15), folder / "large.html")
     return {path.stem: path for path in folder.iterdir()}
 
@@ -308,7 +311,7 @@ def test_a_selected_node_stays_selected_over_time(opened: Any) -> None:
 def test_what_changed_when_a_label_was_confirmed(opened: Any) -> None:
     view = opened("states")
     page = view.page
-    assert page.locator("#change-count").inner_text() == "2 labels changed, 0 surer or less sure"
+    assert page.locator("#change-count").inner_text() == "2 labels changed, 0 with another confidence"
     lines = page.locator(".changes li").all_inner_texts()
     assert lines == ["✓ oven confirmed", "office 50 % → kitchen 90 %"]
     assert page.locator(".row.changed").count() == 2
@@ -321,6 +324,14 @@ def test_what_changed_when_a_label_was_confirmed(opened: Any) -> None:
     assert page.locator("#change-count").count() == 0
     page.locator("#compare").select_option("1")
     assert "kitchen 90 % → office 50 %" in page.locator(".changes").inner_text()
+
+
+def test_a_frame_with_fewer_states_is_not_compared_with_itself(opened: Any) -> None:
+    view = opened("uneven")
+    assert view.run("() => [sceneView.store.state, sceneView.store.compared]") == [2, 1]
+    view.run("() => sceneView.store.setFrame(0)")
+    assert view.run("() => [sceneView.store.state, sceneView.store.compared]") == [1, 0]
+    assert view.page.locator("#change-count").inner_text().startswith("2 labels changed")
 
 
 def test_dark_follows_the_system_and_the_switch(opened: Any) -> None:

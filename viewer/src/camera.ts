@@ -1,4 +1,4 @@
-// Where one looks from.
+// The camera of the scene.
 
 import { PerspectiveCamera, Vector3 } from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";

@@ -1,4 +1,4 @@
-// What the page shows and how to use it.
+// The help dialog.
 
 import { element, make } from "./dom";
 
@@ -6,15 +6,15 @@ const KEYS: [string, string][] = [
   ["/", "search"],
   ["← → ↑ ↓", "turn the scene, or move through the list or the tree, whichever has the focus"],
   ["+ −", "zoom the scene or the tree"],
-  ["0", "the whole scene again"],
+  ["0", "show the whole scene"],
   ["Enter", "go to the node that is selected in the list"],
-  [", .", "earlier, later"],
-  ["Space", "play a map that grows"],
+  [", .", "previous, next time"],
+  ["Space", "play or pause a map that grows"],
   ["[ ]", "previous, next state of the labels"],
-  ["N", "names on or off"],
-  ["D", "dark or light"],
-  ["P", "save the picture"],
-  ["Esc", "select nothing"],
+  ["N", "show or hide names"],
+  ["D", "dark or light colours"],
+  ["P", "save the picture as PNG"],
+  ["Esc", "clear the selection"],
 ];
 
 export function showHelp(): void {
@@ -27,9 +27,9 @@ export function showHelp(): void {
     const text = (line: string): HTMLElement => make("p", {}, line);
     dialog.append(
       make("h2", {}, "Reading this page"),
-      text("The layers of the scene stand one above the other. Drag to turn, scroll or pinch to zoom, drag with the right button or two fingers to move; a double click goes to a node."),
-      text("Beside it is the H-tree: root bags at the left, joined as in the tree decomposition; below each, to the right, its smaller bags and leaves. Squares are leaves of objects, circles of rooms. A node may have several leaves."),
-      text("Hover or tap a node, and its leaves and bags light up; hover a bag, and its nodes do. A ring marks what changed: thick, another label; thin, another confidence; dashed, a new node; ✓ a confirmed label."),
+      text("The layers of the scene are drawn above each other. Drag to turn, scroll or pinch to zoom, drag with the right button or two fingers to move; double-click a node to zoom to it."),
+      text("Next to it is the H-tree: root bags at the left, joined as in the tree decomposition; to the right of each, its smaller bags and its leaves. Squares are leaves of objects, circles are leaves of rooms. A node may have several leaves."),
+      text("Hover over a node or tap it to highlight its leaves and bags; hover over a bag to highlight its nodes. Rings mark changes: a thick ring is another label, a thin ring another confidence, a dashed ring a new node; ✓ is a confirmed label."),
       make("h2", {}, "Keys"),
       table,
       close,

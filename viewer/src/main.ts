@@ -1,4 +1,4 @@
-// Puts the page together.
+// Builds the page from its parts.
 
 import { Card } from "./card";
 import { counted, type Content } from "./content";

@@ -73,7 +73,7 @@ export class Overlay {
     }
   }
 
-  /** Rings around nodes that are new, renamed, surer or confirmed; a selected one as well. */
+  /** Rings around nodes that are new, have another label or confidence, or are confirmed, and around a selected node. */
   private marks(changes: Map<number, Difference>): void {
     const { context, store } = this;
     const { mark, fresh, ink, faint } = this.colours.theme;

@@ -8,7 +8,7 @@ export type Rgb = [number, number, number];
 const LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b5a300"];
 const DARK = ["#4aa8e0", "#f0ad1e", "#1fbf92", "#de94bd", "#8fd0f7", "#f0783a", "#f0e442"];
 const NOBODY = { light: "#7b8794", dark: "#8a97a5" };
-// From little to much; the lightness alone tells the order.
+// From low to high values; the lightness alone shows the order.
 const SEQUENCE = { light: ["#d9c9a3", "#7d9aa8", "#1d5b8f", "#00224e"], dark: ["#3b4a63", "#6a7f8f", "#c2b15f", "#fde737"] };
 
 export function rgb(hex: string): Rgb {

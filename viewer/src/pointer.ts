@@ -1,4 +1,4 @@
-// Mouse, pen and touch on the scene: hovering lights, a click or tap selects, a double click goes there.
+// Mouse, pen and touch on the scene: hovering highlights, a click or tap selects, a double click zooms to a node.
 
 import type { Store } from "./store";
 import type { World } from "./world";

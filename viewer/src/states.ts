@@ -46,7 +46,7 @@ export class States {
     const renamed = found.filter((each) => each.renamed).length;
     const list = make("ul", { class: "changes" });
     for (const each of found.slice(0, MOST_CHANGES)) list.append(make("li", {}, this.button(each)));
-    const what = found.length ? `${counted(renamed, "label")} changed, ${found.length - renamed} surer or less sure` : "No label changed.";
+    const what = found.length ? `${counted(renamed, "label")} changed, ${found.length - renamed} with another confidence` : "No label changed.";
     return [make("p", { id: "change-count" }, what), list];
   }
 

@@ -1,4 +1,4 @@
-// What the user has chosen. Parts of the page listen for changes and draw themselves anew.
+// What the user has chosen. Parts of the page listen for changes and redraw themselves.
 
 import { Frame, type Content, type Label } from "./content";
 
@@ -6,7 +6,7 @@ export type Focus = { kind: "node" | "bag"; index: number };
 export type Colouring = "room" | "type" | "label" | "confidence";
 export type Change = "frame" | "state" | "focus" | "selection" | "colour" | "spread" | "layers" | "names" | "theme" | "search";
 
-/** What is lit: nodes of the scene and of the tree. */
+/** What is highlighted: nodes of the scene and of the tree. */
 export interface Lit {
   focus: Focus;
   nodes: Set<number>;
@@ -75,7 +75,8 @@ export class Store {
     const place = id === null ? undefined : this.frame.place.get(id);
     this.selected = place === undefined ? null : { kind: "node", index: place };
     this.state = Math.min(this.state, this.frame.states.length - 1);
-    this.compared = Math.min(this.compared, this.frame.states.length - 1);
+    // A frame may have fewer states, and a state is not compared with itself.
+    if (this.compared >= this.frame.states.length || this.compared === this.state) this.compared = this.defaultComparison();
     this.tell("frame");
   }
 

@@ -1,4 +1,4 @@
-// A word at the pointer: what is under it.
+// The name of the node or bag under the pointer.
 
 import { percent, spaced } from "./content";
 import { element, make, word } from "./dom";

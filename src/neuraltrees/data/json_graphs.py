@@ -57,6 +57,9 @@ def graphs_of(
 ) -> tuple[list[Data], list[list[str]]]:
     """`read_graphs` for parsed JSON; errors name `where` it is from."""
     several = isinstance(content, dict) and "graphs" in content
+    other = next((key for key in content if key != "graphs"), None) if several else None
+    if other is not None:
+        raise InputError(f"{where}: expected no key but 'graphs'; got {other!r:.60}. Put it into the graphs.")
     listed = content["graphs"] if several else [content]
     if not isinstance(listed, list) or not listed:
         came = "an empty list" if listed == [] else type(listed).__name__

@@ -21,7 +21,7 @@ from neuraltrees.datasets.targets import read_targets, split_names
 from neuraltrees.errors import InputError, NeuralTreesWarning, ParseError
 from neuraltrees.files import PathLike, read_whole
 from neuraltrees.graph_files.read import ending_of
-from neuraltrees.graph_files.rows import COMMENTS, decoded, read_rows
+from neuraltrees.graph_files.rows import COMMENTS, decoded, lines_of, read_rows
 from neuraltrees.graph_files.table import Table, read_table, table_of
 from neuraltrees.objectives import Objective, Regression
 
@@ -147,7 +147,7 @@ def read_smiles(path: PathLike, column: str | None = None) -> SmilesList:
 
 def _from_lines(path: PathLike) -> SmilesList:
     rows = []
-    for number, line in enumerate(decoded(read_whole(path)).splitlines(), 1):
+    for number, line in enumerate(lines_of(decoded(read_whole(path))), 1):
         text = line.strip()
         if text and not text.startswith(COMMENTS):
             smiles, *name = re.split(r"[\s,;]+", text, maxsplit=1)

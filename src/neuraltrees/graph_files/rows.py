@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,6 +29,15 @@ def decoded(content: bytes) -> str:
         raise ParseError(f"line {line}: expected text in UTF-8, got the byte 0x{content[error.start]:02x}.") from None
 
 
+def lines_of(text: str) -> Iterator[str]:
+    """The lines of a text with their ends; unlike `splitlines`, only at line feeds and carriage returns.
+
+    >>> list(lines_of("a\\x85b\\r\\nc"))
+    ['a\\x85b\\r\\n', 'c']
+    """
+    return iter(io.StringIO(text, newline=""))
+
+
 def read_rows(content: bytes, ending: str) -> list[Row]:
     """The rows of a file without its comments and empty lines.
 
@@ -38,7 +48,7 @@ def read_rows(content: bytes, ending: str) -> list[Row]:
     [('ada', 'bob', '3'), ('bob', 'cy', '1')]
     """
     text = decoded(content)
-    first = next((line for line in text.splitlines() if line.strip() and not _is_comment(line)), "")
+    first = next((line for line in lines_of(text) if line.strip() and not _is_comment(line)), "")
     separator = _separator(first, ending)
     rows = _by_blanks(text) if separator is None else _separated(text, separator)
     return [row for row in rows if any(row.cells)]
@@ -53,13 +63,13 @@ def _separator(first: str, ending: str) -> str | None:
 
 
 def _by_blanks(text: str) -> Iterator[Row]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines_of(text), 1):
         if not _is_comment(line):
             yield Row(number, tuple(line.split()))
 
 
 def _separated(text: str, separator: str) -> Iterator[Row]:
-    reader = csv.reader(text.splitlines(keepends=True), delimiter=separator, strict=True, skipinitialspace=True)
+    reader = csv.reader(lines_of(text), delimiter=separator, strict=True, skipinitialspace=True)
     start = 1
     try:
         for cells in reader:

@@ -25,7 +25,7 @@ from neuraltrees.training.bundle import Bundle
 from neuraltrees.training.device import check_device
 from neuraltrees.training.threads import computing_with, threads_for
 
-PLANS = 32  # plans that are kept
+PLANS, PLAN_NODES = 32, 500_000  # plans that are kept, and nodes of all their graphs
 
 
 class Predictor:
@@ -53,7 +53,7 @@ class Predictor:
         self.threads = None if threads is None else count_threads(threads)
         self.bundle, self.device = bundle, check_device(device)
         self.network = bundle.build().to(self.device)
-        self._plans: OrderedDict[str, Plan] = OrderedDict()
+        self._plans: OrderedDict[str, tuple[Plan, int]] = OrderedDict()  # with the number of nodes
 
     @classmethod
     def load(
@@ -163,13 +163,16 @@ class Predictor:
                     )
         key = digest.hexdigest()
         with self._lock:
-            plan = self._plans.pop(key, None)
+            plan, nodes = self._plans.pop(key, (None, 0))
             if plan is None:
+                nodes = sum(graph.num_nodes for graph in graphs)
                 if self.network.needs_tree:
                     graphs = with_trees(graphs, TreeSettings.of(self.bundle))
                 joined = joined_graphs(graphs, self.bundle.types)
                 plan = self.network.plan(joined) if labels is None else self.network.plan(joined, labels)
-            self._plans[key] = plan
-            if len(self._plans) > PLANS:
+            self._plans[key] = plan, nodes
+            while len(self._plans) > PLANS or (
+                len(self._plans) > 1 and sum(count for _, count in self._plans.values()) > PLAN_NODES
+            ):
                 self._plans.popitem(last=False)
         return plan

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, NeuralTreesError
 from neuraltrees.scenes import NodeLabel, parse_scene
-from neuraltrees.serving.server import Limits, SceneService, Server
+from neuraltrees.serving.server import Limits, Refusal, SceneService, Server, Wants
 from tests.scenes.spark_files import R, flat
 from tests.serving.server.clients import Client, CountingLabeller, plain, until
 
@@ -85,6 +85,11 @@ def test_known_labels_reach_the_labeller(client: Client) -> None:
     assert status == 200 and answer["nodes"][0]["label"] == "bath"
     status, answer = client.post({"scene": flat((1, 1, 3)), "known": {str(R): "attic"}})
     assert [node["label"] for node in answer["nodes"]] == ["attic", "room of 4"]
+    status, answer = client.post({"scene": plain(2), "knwon": {"room": "bath"}})
+    assert (status, answer["detail"]) == (
+        422,
+        "Expected scene and known in a request; got 'knwon'. Did you mean known?",
+    )
     status, answer = client.post({"scene": plain(2), "known": {"cellar": "bath"}})
     assert status == 422
     assert answer["detail"] == "Expected ids of nodes of the scene under known; got 'cellar'."
@@ -315,6 +320,15 @@ def test_the_end_waits_for_what_runs(labeller: CountingLabeller) -> None:
         assert status == 200 and answer["nodes"][0]["label"] == "room of 7"
         ending.join(20)
         assert not ending.is_alive()
+
+
+def test_a_server_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+    server = serving(CountingLabeller())
+    with pytest.raises(NeuralTreesError, match=r"Expected the HTTP server at http:.* to start; it did not"):
+        server.__enter__()
+    with pytest.raises(Refusal, match="queue of the server"):  # it is closed
+        server.queue.submit(b"{}", Wants())
 
 
 def test_an_address_that_is_taken_and_wrong_limits() -> None:

@@ -18,7 +18,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, NeuralTreesError
 from neuraltrees.options import rule_in_words
 from neuraltrees.serving.server.batching import BatchQueue
 from neuraltrees.serving.server.limits import Refusal, status_of, too_busy, too_large, too_slow
@@ -66,6 +66,8 @@ class HttpTransport:
         self._thread.start()
         while not self._server.started and self._thread.is_alive():
             time.sleep(0.005)
+        if not self._server.started:
+            raise NeuralTreesError(f"Expected the HTTP server at {self.address} to start; it did not. See its log.")
 
     def stop(self) -> None:
         """Takes no more requests, and returns when those that run have their answers."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from neuraltrees.errors import InputError
+from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.scenes import NodeLabel, Scene
 from neuraltrees.scenes.plain import is_plain, scene_of_plain
 from neuraltrees.scenes.scene import NodeId
@@ -71,6 +71,7 @@ class SceneService:
     def _json(self, body: bytes) -> SceneQuestion:
         content, known = read_json(body), dict[str, Any]()
         if type(content) is dict and "scene" in content and "nodes" not in content:
+            _check_keys(content)
             content, known = content["scene"], content.get("known") or {}
         nodes = content.get("nodes") if type(content) is dict else None
         self._check_nodes(len(nodes) if type(nodes) is list else 0)
@@ -106,6 +107,13 @@ class SceneService:
 def _is_binary(body: bytes) -> bool:
     """JSON starts with a byte of at most 127, or with a byte order mark; the binary form of Spark-DSG does not."""
     return body[:1] > b"\x7f" and not body.startswith(b"\xef\xbb\xbf")
+
+
+def _check_keys(content: dict[str, Any]) -> None:
+    """Raises `InputError` for a key that would be ignored, such as a mistyped `known`."""
+    other = next((key for key in content if key not in ("scene", "known")), None)
+    if other is not None:
+        raise InputError(f"Expected scene and known in a request; got {other!r:.60}.{did_you_mean(other, ['known'])}")
 
 
 def _known(given: Any, scene: Scene) -> Known:

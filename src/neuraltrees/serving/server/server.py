@@ -61,8 +61,12 @@ class Server:
         gc.collect()
         gc.freeze()  # the model and the libraries live on: garbage collections need not look at them again
         self.queue.start()
-        for transport in self.transports:
-            transport.start()
+        try:
+            for transport in self.transports:
+                transport.start()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(
