@@ -37,7 +37,7 @@ PACKAGES += ("serving", "theory", "training", "tuning")
 sys.path.insert(0, str(DOCS / "_ext"))
 from formulas import formula  # noqa: E402
 from offline import check_site, loaded_from_elsewhere  # noqa: E402
-from page_examples import is_used, pages_with, python_of  # noqa: E402  the site uses both
+from page_examples import has_example, is_used, pages_with, python_of  # noqa: E402  the site uses both
 
 
 @pytest.fixture
@@ -179,9 +179,7 @@ def test_every_public_name_is_documented_with_an_example() -> None:
             continue
         text = inspect.getdoc(value) or ""
         assert text and not text.startswith(f"{name}("), f"{module}.{name} has no docstring of its own"
-        members = vars(value).values() if inspect.isclass(value) else ()
-        examples = [text, *(getattr(member, "__doc__", None) or "" for member in members)]
-        if not any(">>>" in example for example in examples) and not pages_with(name):
+        if not has_example(value) and not pages_with(name):
             bare.append(f"{module}.{name}")
     assert bare == []
 

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from docutils import nodes
 from formulas import formula
-from page_examples import pages_with
+from page_examples import has_example, pages_with
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyXRefRole
 from sphinx.util.docutils import SphinxDirective
@@ -142,10 +142,7 @@ def name_role(role: str, rawtext: str, text: str, *rest: Any, **options: Any) ->
 
 def link_examples(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     """A public name without an example of its own gets links to the pages that have one."""
-    if what not in ("class", "exception", "function"):
-        return
-    members = vars(value).values() if inspect.isclass(value) else ()
-    if any(">>>" in text for text in ["\n".join(lines), *(str(getattr(each, "__doc__", "")) for each in members)]):
+    if what not in ("class", "exception", "function") or has_example(value):
         return
     pages = [f":doc:`/{page}`" for page in pages_with(name.rpartition(".")[2])][:2]
     if pages:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 DOCS = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(?:python|\{code-cell\}[^\n]*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
@@ -13,6 +16,21 @@ BLOCK = re.compile(r"^```(?:python|\{code-cell\}[^\n]*)\n(.*?)^```", flags=re.DO
 def python_of(path: Path) -> list[str]:
     """The Python snippets of a page, in order."""
     return BLOCK.findall(path.read_text())
+
+
+def has_example(value: Any) -> bool:
+    """Whether the docstring of a class or function has an example, or that of a method or property of the class.
+
+    >>> class Plain:
+    ...     count: int = 3  # the docstring of int has an example, which is none of this class
+    >>> has_example(Plain), has_example(has_example)
+    (False, True)
+    """
+    documented = [value]
+    if inspect.isclass(value):
+        members = (getattr(each, "__func__", each) for each in vars(value).values())
+        documented += [each for each in members if isinstance(each, FunctionType | property | cached_property)]
+    return any(">>>" in (inspect.getdoc(each) or "") for each in documented)
 
 
 def is_used(name: str, line: str) -> bool:
@@ -26,7 +44,7 @@ def is_used(name: str, line: str) -> bool:
     if re.match(r"\s*(from|import)\s", line):
         return False
     shown = re.sub(r"is(instance|subclass)\(.*?\)", "", line)
-    return re.search(rf"(?<![\w.]){name}\b(?!\s*=[^=])|\bnt\.{name}\b", shown) is not None
+    return re.search(rf"(?<![\w.]){name}\b(?!\s*=[^=])|\bnt\.(?:\w+\.)*{name}\b", shown) is not None
 
 
 @cache
