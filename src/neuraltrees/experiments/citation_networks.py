@@ -57,7 +57,8 @@ class Sparse:
         return Sparse(_like(self.matrix, value), _like(self.transposed, value[self.order]), self.order)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        found: Tensor = _Product.apply(self.matrix, self.transposed, dense)  # type: ignore[no-untyped-call]
+        given = (self.matrix, self.transposed, dense)
+        found: Tensor = _Product.apply(*given)  # type: ignore[no-untyped-call]  # torch has no types here
         return found
 
 
@@ -140,7 +141,8 @@ def train(
     for epoch in range(epochs):
         net.train()
         optimiser.zero_grad()
-        nn.functional.cross_entropy(net(citations)[fit], y[fit]).backward()  # type: ignore[no-untyped-call]
+        loss = nn.functional.cross_entropy(net(citations)[fit], y[fit])
+        loss.backward()  # type: ignore[no-untyped-call]  # torch has no types here
         optimiser.step()
         if epoch % EVERY:
             continue

@@ -140,7 +140,7 @@ class BayesianNetwork:
             listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
             raise InputError(f"Expected {what} out of {listed}; got {given!r}.{did_you_mean(given, names)}")
         try:
-            number = index(given)  # type: ignore[arg-type]
+            number = index(given)  # type: ignore[arg-type]  # TypeError is caught
         except TypeError:
             raise InputError(f"Expected {what} by its name or number; got {given!r}.") from None
         if not 0 <= number < len(names):

@@ -99,7 +99,8 @@ class MarkovNetwork:
                 f"Expected a state between 0 and {self.cardinalities[at[-1]] - 1} for variable {at[-1]}; "
                 f"got {int(states[tuple(at)])}."
             )
-        shape = torch.broadcast_shapes(states.shape[:-1], self.batch_shape)  # type: ignore[no-untyped-call]
+        shapes = states.shape[:-1], self.batch_shape
+        shape = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]  # torch has no types here
         total = torch.zeros(shape, dtype=self._dtype, device=states.device)
         for clique, table in zip(self.cliques, self.log_potentials, strict=True):
             entries = table.reshape(*self.batch_shape, -1)

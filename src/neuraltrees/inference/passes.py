@@ -72,7 +72,7 @@ def condition(table: Tensor) -> Reduced:
     """
     lowest = torch.finfo(table.dtype).min
     if table.requires_grad:
-        message: Tensor = LogSumExp.apply(table)  # type: ignore[no-untyped-call]
+        message: Tensor = LogSumExp.apply(table)  # type: ignore[no-untyped-call]  # torch has no types here
         return Reduced((table - message.clamp_min(lowest)).exp(), None, message)
     shape = (table.shape[1], table.shape[2])
     new = partial(room, table.numel(), shape, table)

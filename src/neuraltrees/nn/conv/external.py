@@ -112,7 +112,8 @@ class ExternalConv(Convolution):
         (template,) = self._template
         template.train(self.training)
         weights = {name: getattr(self, stacked)[run] for name, stacked in self._names.items()}
-        return functional_call(template, weights, args, kwargs)  # type: ignore[no-any-return]
+        out: Tensor = functional_call(template, weights, args, kwargs)
+        return out
 
     def _call(self, conv: Callable[..., Tensor], h: Tensor, edge_index: Tensor, edges: Tensor | None) -> Tensor:
         return conv(h, edge_index, edge_attr=edges) if self.reads_edges else conv(h, edge_index)

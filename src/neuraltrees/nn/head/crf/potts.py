@@ -220,10 +220,10 @@ def _maximise(likelihood: Callable[[Tensor], Tensor], start: Tensor, count: int)
     def closure() -> Tensor:
         optimiser.zero_grad()
         loss = (weight * free.square()).sum() - likelihood(free)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]  # torch has no types here
         return loss
 
-    optimiser.step(closure)  # type: ignore[no-untyped-call]
+    optimiser.step(closure)  # type: ignore[no-untyped-call]  # torch has no types here
     with torch.no_grad():
         for each in (start, free.detach()):
             value = float(likelihood(each))
