@@ -242,7 +242,7 @@ struct Layout {
         total = assign_positions(td, places);
     }
 
-    /// The largest of these bounds every number in the arrays.
+    /// Whether every number in the arrays fits into an Index: none exceeds these two totals.
     template <typename Index>
     bool fits() const {
         return std::max(total.nodes, total.entries) <= std::numeric_limits<Index>::max();

@@ -13,8 +13,8 @@ from torch_geometric.data import Data
 from neuraltrees.data.splits import Split
 from neuraltrees.graph import Graph
 
-ROUNDS = 10  # of APPNP
-EVERY = 2  # epochs from one validation to the next
+ROUNDS = 10  # rounds of APPNP
+EVERY = 2  # epochs between two validations
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Sparse:
 
 
 class Citations:
-    """A citation network on a device: features, labels, and the adjacency of a GCN, with loops and normalised."""
+    """A citation network on a device: features, labels, and the normalised adjacency matrix of a GCN, with loops."""
 
     def __init__(self, data: Data, device: str = "cpu") -> None:
         self.graph = Graph.from_data(data)
@@ -113,7 +113,7 @@ class CitationNet(nn.Module):
 
 
 def propagate(adjacency: Sparse, h: Tensor, restart: float) -> Tensor:
-    """Personalised PageRank of the answers of single nodes, as APPNP has it."""
+    """Personalised PageRank of the answers of single nodes, as in APPNP."""
     z = h
     for _ in range(ROUNDS):
         z = (1 - restart) * (adjacency @ z) + restart * h
@@ -159,7 +159,7 @@ def train(
 
 
 class _Product(torch.autograd.Function):
-    """A sparse matrix times a dense one; the gradient needs the transpose, which is at hand."""
+    """A sparse matrix times a dense one; the gradient uses the given transpose."""
 
     @staticmethod
     def forward(context: Any, matrix: Tensor, transposed: Tensor, dense: Tensor) -> Tensor:

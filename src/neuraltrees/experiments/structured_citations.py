@@ -91,7 +91,7 @@ def measure(scale: Scale, path: Path, tell: Log) -> Results:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A citation network, a split, and what a network says about its nodes.
+    """A citation network, a split, and the predictions of a network for its nodes.
 
     Shapes: network (log-probabilities) :math:`(n, C)`
     """

@@ -64,8 +64,8 @@ class Protocol:
         steps: gradient steps of the head alone.
         per_step: training scenes per step of the head alone.
         rate: its learning rate.
-        exact_share: share of the epochs that learn by the exact likelihood.
-        joint_exact_share: the same with a network below.
+        exact_share: share of the epochs that are trained by the exact likelihood.
+        joint_exact_share: the same for a network with the head.
         networks: the protocol of the networks.
     """
 
@@ -226,7 +226,7 @@ def structured_columns(fitted: Fitted, runs: Sequence[Run], approximate: bool) -
 
 
 def approximate_answers(fitted: Fitted, name: str) -> Tensor:
-    """What the trained potentials give without exact inference, nothing known. Shapes: → :math:`(n, R, C)`"""
+    """Approximate marginals from the trained potentials, without known labels. Shapes: → :math:`(n, R, C)`"""
     network, task = fitted.network.eval(), fitted.task
     found: Tensor | None = None
     head, like = network.head, next(network.parameters())

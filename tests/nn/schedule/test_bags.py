@@ -8,6 +8,7 @@ import networkx as nx
 import pytest
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 import neuraltrees as nt
 from neuraltrees.nn import BagRounds, GraphHead
@@ -226,13 +227,15 @@ def test_options_are_checked() -> None:
 
 
 def test_a_plan_without_the_bags_or_codes_that_a_network_reads_is_refused() -> None:
-    data = ToHTree(method="canonical", terminal="bag")(Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]), num_nodes=3))
+    data = nt.ToHTree(method="canonical", terminal="bag")(
+        Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]), num_nodes=3)
+    )
     graph, tree, coded = (
-        NeuralTree(2, 4, 3, 2, schedule=BagRounds.having(**options))
+        nt.NeuralTree(2, 4, 3, 2, schedule=BagRounds.having(**options))
         for options in ({"parts": "graph"}, {"parts": "graph+tree"}, {"parts": "graph+tree", "codes": True})
     )
     x = torch.randn(3, 2)
     for model, other in ((tree, graph), (coded, graph), (coded, tree)):
-        with pytest.raises(InputError, match="Expected a plan with bags"):
+        with pytest.raises(nt.InputError, match="Expected a plan with bags"):
             model(x, other.plan(data))
     assert graph(x, coded.plan(data)).shape == tree(x, coded.plan(data)).shape == (3, 3)  # they read less of it
