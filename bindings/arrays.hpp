@@ -1,4 +1,4 @@
-// NumPy arrays as the core sees them and back, and work that Ctrl-C stops; shared by all bindings.
+// Conversions between NumPy arrays and views of the core, and work that Ctrl-C stops; shared by all bindings.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -46,7 +46,7 @@ inline nt::DecompositionView td_view(const In<std::int64_t>& ptr, const In<nt::V
     return {view(ptr), view(nodes), {reinterpret_cast<const std::array<nt::Vertex, 2>*>(edges.data()), edges.shape(0)}};
 }
 
-/// Hands a vector's memory to NumPy.
+/// Moves a vector into a NumPy array without a copy.
 template <typename T>
 Out<T> give(std::vector<T>&& values) {
     auto* owned = new std::vector<T>(std::move(values));

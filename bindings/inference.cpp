@@ -26,7 +26,7 @@ nb::tuple arrays_of(nt::TreeDecomposition&& td) {
 struct JunctionSteps {
     nt::TreeDecomposition bags;
     double states;
-    std::shared_ptr<const nt::JunctionPlan> plan;  // none if no memory could hold the tables
+    std::shared_ptr<const nt::JunctionPlan> plan;  // null if the tables are too large for any memory
 
     JunctionSteps(nt::ModelView model, nt::TreeDecomposition&& given, double count)
         : bags(std::move(given)), states(count) {
@@ -34,7 +34,7 @@ struct JunctionSteps {
     }
 };
 
-/// The runs of a batch, which keep their tables for later questions.
+/// The runs of a batch, which keep their tables for later calls of `joint`.
 struct JunctionRuns {
     std::vector<std::unique_ptr<nt::JunctionRun>> runs;
 
@@ -43,7 +43,7 @@ struct JunctionRuns {
     JunctionRuns(const JunctionRuns&) = delete;
 };
 
-/// Both passes, or the first alone, for every entry of a batch of contiguous tables: in a row per entry the log
+/// Both passes, or only the first, for every entry of a batch of contiguous tables. Returns one row per entry, the log
 /// partition function and then the marginals, and the runs.
 nb::tuple run_steps(const JunctionSteps& self, const std::vector<std::uintptr_t>& tables, std::int64_t batch,
                     bool is_double, const nb::dict& observed, bool marginals, const nb::object& progress) {

@@ -213,7 +213,7 @@ void bind_structure(nb::module_& m) {
 
 using AnyHTree = std::variant<nt::NarrowHTree, nt::HTree>;
 
-/// With indices of so many bits; 0: as few as suffice.
+/// The tree with indices of 32 or 64 bits; 0 for the fewest that suffice.
 AnyHTree built(int bits, nt::GraphView graph, nt::DecompositionView td, const nt::HTreeOptions& options,
                nt::Watch watch) {
     if (bits == 0) return nt::build_fitting_htree(graph, td, options, watch);

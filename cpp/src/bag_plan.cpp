@@ -164,7 +164,7 @@ const BagPlan* BagPlanner::plan(const Graph& root) {
         if (watch_.late()) throw OutOfTime{};
         const TreeDecomposition td = decompose(next.graph, options_, watch_);
         const Vertex n = next.graph.view().num_nodes();
-        // Too dense to take apart: every further level would take as long, if it got any smaller at all.
+        // Too dense to decompose: every further level would take as long and be hardly smaller.
         if (td.shortcut != Shortcut::none && (!watch_.limited() || td.view().num_bags() == 1))
             throw TreeTooLargeError(max_nodes_, width, found_);
         found_ -= n;  // its leaves are those of its children

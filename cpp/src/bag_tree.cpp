@@ -6,7 +6,7 @@
 namespace neuraltrees {
 namespace {
 
-constexpr int longest_way = 16;  // bags that one edge may go through; longer ways are rarely free
+constexpr int longest_way = 16;  // largest number of bags that one edge may pass; longer paths rarely have room
 
 }  // namespace
 

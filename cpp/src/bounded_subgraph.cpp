@@ -17,7 +17,7 @@
 namespace neuraltrees {
 namespace {
 
-constexpr int fewest_slabs = 12;  // graphs of fewer layers are no long ones
+constexpr int fewest_slabs = 12;  // graphs with fewer layers are not cut into slabs
 
 /// For every vertex, how far the first of its bags is from the root of its tree. Expects parents before children.
 std::vector<Vertex> depths_of(DecompositionView td, Vertex num_nodes) {
@@ -81,7 +81,7 @@ private:
         adopt(tree.depths(), dropped);
     }
 
-    /// Takes over, component by component, what drops fewer edges than the best so far.
+    /// Keeps, for every component, the result that drops the fewest edges so far.
     void adopt(const std::vector<Vertex>& depth, std::span<const BagTree::Edge> dropped) {
         std::vector<std::int64_t> count(components_.count(), 0);
         for (auto [u, v] : dropped) ++count[components_.label[u]];

@@ -18,8 +18,8 @@ struct Attempt {
     std::uint64_t seed;
 };
 
-/// The greedy runs of a method: the plain rule first; later ones break ties at random, and min-fill alternates with
-/// fill per neighbour, which is narrower on many graphs that mislead it.
+/// The greedy runs of a method: the plain rule first; later runs break ties at random, and min-fill alternates with
+/// fill per neighbour, which is narrower on many graphs on which min-fill is wide.
 Attempt attempt(const DecomposeOptions& options, int run) {
     const std::uint64_t seed = run == 0 ? options.seed : mix(options.seed, static_cast<std::uint64_t>(run / 2));
     if (options.method == Method::min_degree || options.method == Method::junction_tree)
@@ -205,7 +205,7 @@ private:
         return part;
     }
 
-    /// Near the end of the time it runs once, and after it all is in one bag.
+    /// Near the time limit it runs once; after it, all vertices are put into one bag.
     void decompose_small_component(std::span<const Vertex> members, Chunk& chunk, Watch& watch) {
         SmallGraph small;
         small.n = static_cast<int>(members.size());

@@ -26,7 +26,7 @@ void check(std::span<const std::int64_t> parent, std::span<const double> weight,
     }
 }
 
-/// The position of every place in a line where subtrees are intervals, the heaviest child of a node last.
+/// The position of every place in an order in which subtrees are intervals, with the heaviest child of a node last.
 Places lined_up(std::span<const std::int64_t> parent, std::span<const double> weight, Watch watch) {
     const auto n = static_cast<std::int64_t>(parent.size());
     Places size(n, 1), heavy(n, -1), next(n), position(n);
@@ -64,7 +64,7 @@ std::vector<std::int32_t> cut_forest(std::span<const std::int64_t> parent, std::
     check(parent, weight, parts);
     const auto n = static_cast<std::int64_t>(parent.size());
     const Places position = lined_up(parent, weight, watch);
-    // What lies left of a cut before position i, and how many edges cross it.
+    // The weight left of a cut before position i, and the number of edges that cross it.
     std::vector<double> left(n + 1, 0);
     Places crossing(n + 2, 0);
     for (std::int64_t k = 0; k < n; ++k) {
@@ -86,7 +86,7 @@ std::vector<std::int32_t> cut_forest(std::span<const std::int64_t> parent, std::
         const auto distance = [&](std::int64_t i) { return std::abs(left[i] - aim); };
         auto i = std::lower_bound(left.begin() + from, left.end(), aim - slack * share) - left.begin();
         i = std::min<std::int64_t>(i, n);
-        std::int64_t best = i > from && distance(i - 1) < distance(i) ? i - 1 : i;  // where nothing is within the slack
+        std::int64_t best = i > from && distance(i - 1) < distance(i) ? i - 1 : i;  // if nothing is within the slack
         if (distance(best) > slack * share) {
             from = ends[part] = best;
             continue;

@@ -53,7 +53,7 @@ public:
         down_type_ = up_type_ + children;
     }
 
-    /// The leaves right below the root stand in the given order of its members.
+    /// Leaves that are children of the root are in the given order of its members.
     void stamp(const Place& place, std::span<const Vertex> bag, std::span<const Vertex> order) {
         node(place.root, -1, 0, -1, place.component, place.root_entry);
         std::copy(bag.begin(), bag.end(), bag_nodes_ + place.root_entry);
@@ -126,7 +126,7 @@ void plan_roots(GraphView graph, DecompositionView td, const HTreeOptions& optio
     const auto threads = static_cast<int>(planners.size());
     std::vector<std::vector<Vertex>> positions(threads);
     std::atomic<std::int64_t> total{0};
-    // Beyond the limit it goes on counting if the tree is no larger than that of any large graph: the error then says
+    // Beyond the limit, counting continues as long as the tree is large only because the graph is: the error then says
     // how many nodes to allow.
     const std::int64_t most = std::max<std::int64_t>(options.max_nodes, nodes_per_vertex * graph.num_nodes());
     const auto plan_chunk = [&, watch](std::int64_t begin, std::int64_t end, int worker) {
@@ -184,7 +184,7 @@ void refuse_early(GraphView graph, DecompositionView td, const HTreeOptions& opt
                                 static_cast<std::int64_t>(std::min(nodes / safety, 1e18)));
 }
 
-/// How many nodes the tree has, and how many entries their bags have together.
+/// The number of nodes of the tree, and the total size of their bags.
 struct Totals {
     std::int64_t nodes = 0, entries = 0;
 };
@@ -220,7 +220,7 @@ Totals assign_positions(DecompositionView td, std::span<Place> places) {
     return at;
 }
 
-/// Where everything of a tree goes, before any of its arrays is there.
+/// The layout of the arrays of a tree, before they are allocated.
 struct Layout {
     Layout(GraphView graph, DecompositionView td, const HTreeOptions& options, Watch watch)
         : storage(std::make_unique_for_overwrite<Place[]>(td.num_bags())),
@@ -242,7 +242,7 @@ struct Layout {
         total = assign_positions(td, places);
     }
 
-    /// Every number in the arrays is below one of these, or is it.
+    /// Whether every number in the arrays fits into an Index: none exceeds these two totals.
     template <typename Index>
     bool fits() const {
         return std::max(total.nodes, total.entries) <= std::numeric_limits<Index>::max();

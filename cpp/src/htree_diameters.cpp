@@ -8,7 +8,7 @@ namespace neuraltrees {
 template <typename Index>
 std::vector<std::int64_t> diameters(const HTreeViewOf<Index>& t, Watch watch) {
     const std::int64_t n = t.num_nodes(), m = t.num_edges();
-    // The arrays may come from a file: whatever is used as an index is checked first.
+    // The arrays may come from a file: all numbers are checked before they are used as indices.
     if (static_cast<std::int64_t>(t.component.size()) != n || static_cast<std::int64_t>(t.edge_index.size()) != 2 * m)
         throw InputError("Expected an H-tree; got arrays of different lengths.");
     std::int64_t components = 0;

@@ -13,7 +13,7 @@ using Factor = JunctionPlan::Factor;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double ln2 = 0.69314718055994530942;
-constexpr double most_bits = 900;  // of a product of factors, above and below 1; a double has 1,021
+constexpr double most_bits = 900;  // largest absolute exponent of a product of factors; a double has 1,021
 
 /// other += table, for all of it.
 void sum_table(const Axes& axes, const Walk& walk, const double* table, double* other) {
@@ -60,7 +60,7 @@ void JunctionRun::load(TablesView tables) {
     }
 }
 
-/// Copies the part of a table that agrees with the fixed states, with its largest entry taken out.
+/// Copies the part of a table that agrees with the fixed states, divided by its largest entry.
 template <typename T>
 void JunctionRun::load(const T* table, std::size_t k) {
     const auto& potential = plan_->potentials[k];
@@ -203,7 +203,7 @@ void JunctionRun::multiply(int c) {
     } while (steps.next());
 }
 
-/// The same where the range of a double is too small: the largest entry of every column is taken out.
+/// The same if the range of a double is too small: in logarithms, with the largest entry of every column subtracted.
 void JunctionRun::add_logarithms(int c) {
     const Node& node = plan_->nodes[c];
     double* const table = at(node.table_at);
@@ -266,7 +266,7 @@ void JunctionRun::distribute(std::span<double> marginals, const Step& step) {
     }
 }
 
-/// Takes the distribution of a node's separator: what its table is to be multiplied by is put where its message was.
+/// Receives the distribution of a node's separator: replaces its message by the factor that its table is multiplied by.
 void JunctionRun::receive(int c, double* belief, std::span<double> marginals) {
     const Node& node = plan_->nodes[c];
     double* const message = at(node.message_at);
@@ -281,7 +281,7 @@ void JunctionRun::receive(int c, double* belief, std::span<double> marginals) {
         message[j] = message[j] > 0 ? belief[j] / message[j] * factor : 0.0;
 }
 
-/// Makes a node's table a distribution, and hands their parts of it to the children, in one pass over blocks.
+/// Converts a node's table to a distribution, and sends its marginals to the children, in one pass over blocks.
 void JunctionRun::spread(int c, std::span<double> marginals) {
     const Node& node = plan_->nodes[c];
     std::vector<const Walk*> walks;

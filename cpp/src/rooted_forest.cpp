@@ -55,8 +55,8 @@ RootedForest placed(const Nodes& parent, const Nodes& upwards, Watch watch) {
 }  // namespace
 
 RootedForest root_at_centres(GraphView graph, Watch watch) {
-    // Leaves are taken off layer by layer. What a leaf still hangs on is its parent, and the last node of a tree is its
-    // centre, or one of its two; the nodes of a cycle never become leaves.
+    // Leaves are removed layer by layer. The remaining neighbour of a leaf is its parent, and the last node of a tree
+    // is its centre, or one of its two centres; the nodes of a cycle never become leaves.
     const std::int64_t n = graph.num_nodes();
     Nodes parent(n, -1), degree(n), upwards;
     std::vector<char> taken(n, 0);

@@ -18,8 +18,7 @@ struct WeightedGreedy {
     double size_power, fill_power, noise;
 };
 
-// Each wins on some networks. A negative power takes much fill among many neighbours for less than the same fill among
-// few.
+// Each rule is best on some networks. With a negative power, fill counts less for a vertex with many neighbours.
 constexpr WeightedGreedy rules[] = {{0, 1, 0}, {1, 0, 0}, {-0.25, 1, 1}, {0.5, 1, 0}, {0, 1, 1}};
 constexpr double steps = 4096;  // scores are compared in units of 1/4096 bit
 constexpr int num_rules = std::size(rules), most_runs = 1000, small_graph = 16, bitset_nodes = 1024;
@@ -33,7 +32,7 @@ public:
     explicit StateCount(std::span<const double> log_states)
         : log_states_(log_states), first_(log_states.size(), -1), around_(log_states.size(), 0) {}
 
-    /// Counts the bag of v and its neighbours, unless it is all that a vertex left behind that went before.
+    /// Counts the bag of v and its neighbours, unless it is contained in the bag of a vertex eliminated before.
     void add(Vertex v, std::span<const Vertex> neighbours) {
         bool inside = false;
         for (std::int64_t i = first_[v]; i >= 0; i = left_[i].next) {

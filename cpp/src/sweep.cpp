@@ -11,9 +11,9 @@
 namespace neuraltrees {
 namespace {
 
-constexpr std::int64_t block_channels = 64;  // whose rows a thread walks at once
-constexpr std::int64_t chunk_nodes = 1024;   // at least, in the trees that a thread takes at once
-constexpr std::int64_t flush_nodes = 64;     // whose gradients are summed before they are added in double precision
+constexpr std::int64_t block_channels = 64;  // channels that a thread computes at once
+constexpr std::int64_t chunk_nodes = 1024;   // least number of nodes in the trees of a chunk
+constexpr std::int64_t flush_nodes = 64;  // nodes whose gradients are summed before they are added in double precision
 
 /// One block of channels of a sweep and of its gradients.
 template <typename T>
@@ -222,7 +222,7 @@ void sweep_gradients(const SweepForest& forest, const T* grad, SweepFactors<T> f
                      T* grad_values, T* grad_factors, std::int64_t channels, int threads, Watch watch) {
     if (!grad_factors) return sweep(forest, grad, factors, grad_values, grad_values, channels, threads, watch);
     const auto borders = chunk_borders(forest);
-    // A row per chunk, added up in their order, so that the sums do not depend on the threads.
+    // One row per chunk, summed in the order of the chunks, so that the sums do not depend on the threads.
     std::vector<double> total(factors.per_node ? 0 : (borders.size() - 1) * channels, 0.0);
     each_block<T>(forest, factors, borders, channels, threads, watch,
                   [&](const Block<T>& block, std::int64_t chunk, std::int64_t begin, std::int64_t end) {

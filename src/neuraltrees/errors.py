@@ -44,7 +44,7 @@ class InvalidHTreeError(InputError):
 
 
 class NeuralTreesWarning(UserWarning):
-    """The result is valid, but was computed by another method than requested, or is very large; the message says why."""
+    """The result is valid, but computed by another method than requested, or very large; the message says why."""
 
 
 class TreeTooLargeError(NeuralTreesError, MemoryError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -24,8 +24,8 @@ def moved(value: T, device: torch.device) -> T:
         found = value.to(device)
     elif isinstance(value, type):
         pass
-    elif callable(getattr(value, "to", None)):
-        found = value.to(device)  # type: ignore[attr-defined]
+    elif callable(move := getattr(value, "to", None)):
+        found = move(device)
     elif is_dataclass(value):
         found = moved_fields(value, device)
     elif isinstance(value, tuple | list):
@@ -36,13 +36,14 @@ def moved(value: T, device: torch.device) -> T:
         changed = {key: moved(each, device) for key, each in value.items()}
         if any(changed[key] is not each for key, each in value.items()):
             found = changed
-    return found  # type: ignore[no-any-return]
+    return cast(T, found)
 
 
 def moved_fields(value: T, device: torch.device) -> T:
     """A dataclass with the tensors of all its fields on a device."""
-    parts = {each.name: getattr(value, each.name) for each in fields(value) if each.init}  # type: ignore[arg-type]
+    names = [each.name for each in fields(value) if each.init]  # type: ignore[arg-type]  # a dataclass
+    parts = {name: getattr(value, name) for name in names}
     changed = {name: moved(part, device) for name, part in parts.items()}
     if all(changed[name] is part for name, part in parts.items()):
         return value
-    return replace(value, **changed)  # type: ignore[type-var]
+    return replace(value, **changed)  # type: ignore[type-var]  # a dataclass

@@ -30,7 +30,7 @@ class Spec:
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))
-        for each in fields(self):  # type: ignore[arg-type]
+        for each in fields(self):  # type: ignore[arg-type]  # subclasses are dataclasses
             value = getattr(self, each.name)
             if self._is_free(each.name, value):
                 continue
@@ -45,11 +45,11 @@ class Spec:
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some values changed."""
-        return replace(self, **changes)  # type: ignore[type-var]
+        return replace(self, **changes)  # type: ignore[type-var]  # subclasses are dataclasses
 
     def as_dict(self) -> dict[str, Any]:
         """All values by name."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
+        return asdict(self)  # type: ignore[call-overload, no-any-return]  # subclasses are dataclasses
 
 
 def _broken_rule(value: Any, hint: Any, limits: dict[str, float]) -> str | None:

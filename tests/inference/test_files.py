@@ -114,7 +114,7 @@ BAD_UAI = {
     ),
     "two tables a variable": (
         BAYES.replace("2 0 1", "2 1 0"),
-        "line 6: expected a table for each variable, its own last",
+        "line 6: expected one table per variable, with that variable last",
     ),
     "a cycle": (
         "BAYES\n2\n2 2\n2\n2 1 0\n2 0 1\n4\n.5 .5 .5 .5\n4\n.5 .5 .5 .5",
@@ -253,7 +253,7 @@ BAD_BIF = {
     ),
     "second block": (
         BIF + "probability ( rain ) { table 1, 0; }",
-        "line 18: expected one probability block a variable",
+        "line 18: expected one probability block per variable",
     ),
     "missing block": (
         BIF.replace("probability ( rain ) { table 0.8, 0.2; }", ""),
@@ -274,7 +274,7 @@ BAD_BIF = {
     "comma at the end": (BIF.replace("{no,yes}", "{no,yes,}"), "line 8: expected a state, got '}'."),
     "second type": (BIF.replace("property colour green;", "type discrete [1] {x};"), "expected one type for wet"),
     "continuous": (BIF.replace("property colour green;", "type real;"), "line 8: expected one type for wet"),
-    "second default": (BIF.replace("(no, off) 1, 0;", "default 1, 0;"), "line 16: expected one default a block"),
+    "second default": (BIF.replace("(no, off) 1, 0;", "default 1, 0;"), "line 16: expected one default per block"),
     "sum": (BIF.replace("0.5, 0.3, 0.2", "0.5, 0.5, 0.5"), "line 13: expected rows of probabilities that sum to 1"),
     "table size": (BIF.replace("table 0.8, 0.2", "table 0.8, 0.1, 0.1"), "line 9: expected 2 probabilities, got 3."),
     "cut short": (
@@ -285,7 +285,7 @@ BAD_BIF = {
         BIF[: BIF.index(" 1, 0;")] + " 1, 0",
         "line 16: expected ';' after the probabilities, got the end",
     ),
-    "loose quote": ('network "x {}', "line 1: expected '{', got a loose quote."),
+    "loose quote": ('network "x {}', "line 1: expected '{', got an unpaired quote."),
     "cycle": (
         BIF.replace("( rain ) { table 0.8, 0.2; }", "( rain | wet ) { (no) 1, 0; (yes) 0, 1; }"),
         "Expected arcs without a directed cycle; rain is on one",
@@ -294,7 +294,7 @@ BAD_BIF = {
         "network x {}\n"
         + "".join(f"variable v{i} {{ type discrete [ 2 ] {{ a, b }}; }}\n" for i in range(60))
         + f"probability ( v0 | {', '.join(f'v{i}' for i in range(1, 60))} ) {{ default 1, 0; }}",
-        "expected at most 16777216 rows by default, got 576460752303423488.",
+        "expected at most 16777216 rows in a table with a default, got 576460752303423488.",
     ),
     "more parents than axes": (
         "network x {}\n"
@@ -317,7 +317,7 @@ def test_bad_bif_files_are_named_with_their_line(content: str, message: str, tmp
 def test_bif_that_is_no_text_is_named(tmp_path: Path) -> None:
     path = tmp_path / "model.bif"
     path.write_bytes(b"network \xff\xfe {")
-    with pytest.raises(nt.ParseError, match="expected text in UTF-8, got byte 8 that is none"):
+    with pytest.raises(nt.ParseError, match="expected text in UTF-8, got an invalid byte at offset 8"):
         read_bif(path)
 
 

@@ -348,7 +348,7 @@ def test_other_tables_than_the_structure_has_are_refused() -> None:
     tree = JunctionTree.of(CHAIN)
     with pytest.raises(nt.InputError, match=r"Expected shape \(2, 2\) for table 0"):
         tree.run([torch.zeros(2, 3)])
-    with pytest.raises(nt.InputError, match="Expected one table a clique, 1 in all; got 2"):
+    with pytest.raises(nt.InputError, match="Expected one table per clique, 1 in all; got 2"):
         tree.run([torch.zeros(2, 2)] * 2)
 
 

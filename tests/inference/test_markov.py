@@ -59,7 +59,7 @@ BAD: dict[str, tuple[tuple[Any, Any, Any], str]] = {
     "no states": (([0], [], []), "Expected the cardinality of variable 0 as an integer of at least 1; got 0"),
     "unknown variable": (([2], [(1,)], [torch.zeros(2)]), "Expected variables between 0 and 0; got 1 in clique 0"),
     "twice": (([2], [(0, 0)], [torch.zeros(2, 2)]), r"Expected distinct variables in a clique; clique 0 is \(0, 0\)"),
-    "table missing": (([2], [(0,)], []), "Expected one table a clique, 1 in all; got 0"),
+    "table missing": (([2], [(0,)], []), "Expected one table per clique, 1 in all; got 0"),
     "shape": (([2], [(0,)], [torch.zeros(3)]), r"Expected shape \(2,\) for table 0 of clique \(0,\); got \(3,\)"),
     "batch": (([2], [(0,), ()], [torch.zeros(4, 2), torch.zeros(())]), r"Expected shape \(4,\) for table 1"),
     "integers": (([2], [(0,)], [torch.zeros(2).long()]), "Expected log-potentials as floats; got torch.int64"),

@@ -109,7 +109,7 @@ def test_accumulated_batches_are_one_larger_batch() -> None:
 
 
 def test_trees_are_cut_of_batches_that_stay() -> None:
-    with pytest.raises(InputError, match="Expected batches that stay the same, to cut trees into parts"):
+    with pytest.raises(InputError, match="Expected no shuffle for trees that are cut into parts"):
         SHARED[2].trainer(CutTrees(Group()))
 
 

@@ -177,7 +177,7 @@ def test_measured_items_have_the_answers_of_the_network() -> None:
 def test_networks_that_cannot_be_cut_are_refused() -> None:
     task = small_task()
     with pytest.raises(
-        nt.InputError, match=r"Expected a network whose batches can be drawn anew, to shuffle; got TreeR"
+        nt.InputError, match=r"Expected a network whose graphs can be shuffled in every epoch; got TreeR"
     ):
         Trainer(task, SMALL, SHUFFLED, small_runs(task, [0]))
     with pytest.raises(nt.InputError, match=r"Use schedule='bags', or shuffle=False with several divisions"):
@@ -190,7 +190,7 @@ def test_sparse_features_of_a_single_graph_are_refused() -> None:
     graph.x = graph.x.to_sparse()
     task = Task([graph], {"first": ("no", "yes"), "other": ("none", "one", "both")})
     first = torch.arange(graph.num_nodes)
-    with pytest.raises(nt.InputError, match="Expected dense features, to draw batches of graphs; got sparse ones"):
+    with pytest.raises(nt.InputError, match="Expected dense features, to make batches of graphs; got sparse ones"):
         Trainer(task, BAGS, SHUFFLED, [Run(0, Split(first == 0, first == 1, first == 2))])
 
 

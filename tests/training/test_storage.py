@@ -170,7 +170,7 @@ class TestBundle:
     def test_no_other_code_is_allowed_by_itself(self, bundle: Bundle, tmp_path: Path, place: str, part: str) -> None:
         path = tmp_path / "m.safetensors"
         replace(bundle, network=bundle.network.replace(**{part: place})).save(path)
-        with pytest.raises(nt.InputError, match=r"Expected .* to name no code but that of this library"):
+        with pytest.raises(nt.InputError, match=r"Expected .* to name only code of this library"):
             Bundle.load(path)
 
     def test_a_name_without_a_place_imports_nothing(self, bundle: Bundle, tmp_path: Path) -> None:

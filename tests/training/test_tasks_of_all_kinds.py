@@ -256,7 +256,7 @@ class DroppingHead(nt.GraphHead):
 @pytest.mark.parametrize("runs", [1, 2])
 def test_weights_without_a_dimension_of_runs_are_refused(runs: int) -> None:
     task = labelled(Regression(("a", "b")))
-    with pytest.raises(nt.InputError, match=r"in the first dimension of head.lin.*Build parts of your own"):
+    with pytest.raises(nt.InputError, match=r"in the first dimension of head.lin.*Build your own parts"):
         fit(task, SPEC.replace(head=PlainHead), TRAINING, [Run(seed, task.split(seed)) for seed in range(runs)])
 
 

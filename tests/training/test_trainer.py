@@ -137,7 +137,7 @@ def test_a_state_of_another_training_is_refused() -> None:
     runs = small_runs(task, [0])
     other = Trainer(task, SMALL.replace(hidden=4), QUICK, runs)
     other.train()
-    with pytest.raises(nt.InputError, match="Expected the state of this very training; got another"):
+    with pytest.raises(nt.InputError, match="Expected a state of this training; got another"):
         Trainer(task, SMALL, QUICK, runs).restore(other.state())
 
 

@@ -110,8 +110,8 @@ def test_a_setting_younger_than_the_file_had_its_default(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"experiment": "x", "records": [', "got no JSON: "),
-        ("\x00\xff", "got no JSON: "),
+        ('{"experiment": "x", "records": [', "it is not JSON: "),
+        ("\x00\xff", "it is not JSON: "),
         ("[1, 2]", "got another JSON file"),
         ('{"cells": []}', "got another JSON file"),
         ('{"experiment": "x", "subject": [], "records": []}', "got another JSON file"),

@@ -66,7 +66,7 @@ def test_two_workers_of_which_one_dies(tmp_path: Path, unbroken: Tuned) -> None:
     with pytest.raises(NeuralTreesError) as error:
         tuned_in(tmp_path, workers=2, on_trial=kill)
     assert str(error.value).startswith("A worker was ended by SIGKILL at the trial layers")
-    assert str(error.value).endswith(f"Perhaps memory ran out: try fewer workers. {RESUMABLE}")
+    assert str(error.value).endswith(f"Perhaps memory ran out: use fewer workers. {RESUMABLE}")
     assert "\n" not in str(error.value)
     assert workers_of(os.getpid()) == []
     assert 2 <= len(told) < SIZE

@@ -26,21 +26,21 @@ struct BagPlan {
     std::int64_t entries = 0;     // sum of their bag sizes
 };
 
-/// Makes plans, remembering those of bags of at most 64 vertices by their adjacency. One per thread, and kept for the
-/// next tree that is built with the same options: the graphs of a dataset share most of their small bags.
+/// Makes plans, and caches those of bags of at most 64 vertices by their adjacency. There is one planner per thread,
+/// kept for the next tree that is built with the same options: the graphs of a dataset share most of their small bags.
 class BagPlanner {
 public:
     /// An idle planner for these options, with the plans of earlier builds if there is one; else a new planner.
     static std::unique_ptr<BagPlanner> borrow(const DecomposeOptions& options, std::int64_t max_nodes, Watch watch);
     static void give_back(std::unique_ptr<BagPlanner> planner);
 
-    /// A planner of its own, for estimates.
+    /// A separate planner, for estimates.
     BagPlanner(const DecomposeOptions& options, std::int64_t max_nodes) : options_(options), max_nodes_(max_nodes) {}
 
     const BagPlan* plan(const SmallGraph& graph);
     const BagPlan* plan(const Graph& graph);
 
-    /// The number of nodes of the subtree below a bag if it is found in time, else those that were found.
+    /// The number of nodes of the subtree below a bag; a lower bound if the watch is late before all are counted.
     std::int64_t count_nodes(const Graph& graph, Watch watch);
 
 private:
@@ -71,7 +71,7 @@ private:
     std::int64_t max_nodes_ = 0;
     std::int64_t found_ = 0;  // nodes of the wide bag that is being planned, so far
     Watch watch_;
-    bool wide_ = false;  // holds plans of wide bags, which are not worth keeping
+    bool wide_ = false;  // whether it holds plans of wide bags, which are not worth keeping
     std::deque<BagPlan> plans_;
     std::array<std::vector<const BagPlan*>, tiny + 1> tiny_;
     std::unordered_map<Key, const BagPlan*, KeyHash> known_;

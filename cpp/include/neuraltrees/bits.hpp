@@ -8,7 +8,7 @@
 
 namespace neuraltrees {
 
-/// splitmix64: the one source of repeatable pseudo-randomness in the core.
+/// splitmix64: the only source of pseudo-random numbers in the core, so that results are repeatable.
 constexpr std::uint64_t mix(std::uint64_t x) {
     x += 0x9e3779b97f4a7c15ULL;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;

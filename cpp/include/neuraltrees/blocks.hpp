@@ -11,7 +11,7 @@
 
 namespace neuraltrees {
 
-/// The graph as bitset rows, with the operations that the search needs.
+/// The graph as bitset rows, with the operations of the search.
 template <std::size_t W>
 struct BitGraph {
     using Set = VertexSet<W>;
@@ -71,10 +71,10 @@ public:
 
     bool solved() const { return root_ >= 0; }
 
-    /// About how many steps of work an offer takes.
+    /// The approximate number of steps that an offer takes.
     std::int64_t offer_cost() const { return 1 + static_cast<std::int64_t>(W) * g_.size() / 4; }
 
-    /// Registers K if it is a potential maximal clique of at most k + 1 vertices that is new.
+    /// Registers K if it is a new potential maximal clique of at most k + 1 vertices.
     void offer(const Set& bag) {
         if (solved() || bag.size() > k_ + 1 || !known_.insert(bag).second) return;
         ++offered_;
@@ -100,7 +100,7 @@ public:
         propagate();
     }
 
-    /// Enumerates until the answer is known or time is over.
+    /// Enumerates until the answer is known or the watch is late.
     Answer explore(Watch& watch) {
         if (!started_) {
             started_ = true;
@@ -166,7 +166,7 @@ private:
         Set inner, border, common;  // A, N(A), and the vertices on the border of every part of A
     };
 
-    /// Is every pair in the bag an edge, or inside the border of one component of the rest?
+    /// Whether every pair in the bag is an edge, or inside the border of one component of the rest.
     bool cliquish(const Set& bag) const {
         bool good = true;
         bag.for_each([&](Vertex v) {
@@ -186,14 +186,14 @@ private:
         return it->second;
     }
 
-    /// Checks whether a bag whose components were counted anew answers yes or makes another component feasible.
+    /// Checks whether a bag, after a change of its open parts, answers yes or makes another component feasible.
     void settle(std::int32_t id) {
         if (solved()) return;
         if (bags_[id].open == 0) {
             root_ = id;
             return;
         }
-        // The outlet: the open component whose border contains the borders of all other open ones, which lie beyond it.
+        // The outlet: the open component whose border contains the borders of all other open ones.
         std::int32_t outlet = -1;
         int widest = -1;
         for (std::int32_t block : bags_[id].parts)

@@ -15,9 +15,9 @@ struct BoundedSubgraphOptions {
 };
 
 /// A subgraph of treewidth at most k that keeps many edges, on the same vertices and with the same components, with its
-/// decomposition. A component that greedy elimination decomposes within k is kept whole. Of any other, the best of
-/// several constructions is kept and then improved `restarts` times: what is kept is eliminated anew, and edges return
-/// where bags have room.
+/// decomposition. A component that greedy elimination decomposes within width k is kept unchanged. For any other, the
+/// best of several constructions is used and then improved `restarts` times: the kept subgraph is eliminated again, and
+/// dropped edges return where bags have room.
 BoundedSample bounded_subgraph(GraphView graph, const BoundedSubgraphOptions& options, Watch watch = {});
 
 }  // namespace neuraltrees

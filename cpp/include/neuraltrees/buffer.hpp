@@ -7,13 +7,12 @@
 
 namespace neuraltrees {
 
-/// Uninitialised memory, aligned to a cache line. Large blocks ask for huge pages; some freed ones are kept for later.
+/// Uninitialised memory, aligned to a cache line; large blocks use huge pages, and some freed blocks are reused.
 void* take_block(std::size_t bytes);
 void give_block_back(void* data);
 
-/// An array that its creator writes once, in full; it is not filled with zeros first. Most of the cost of writing a
-/// tree is the first access to newly mapped pages, so large arrays ask for huge pages, and freed memory is kept for the
-/// next tree, up to a limit.
+/// An uninitialised array, which its creator fills completely. Most of the time of writing a tree is spent on the first
+/// access to newly mapped pages, so large arrays use huge pages, and freed memory is reused.
 template <typename T>
 struct BufferOf {
     struct Free {

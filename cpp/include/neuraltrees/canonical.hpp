@@ -13,7 +13,8 @@
 namespace neuraltrees {
 
 /// The blocks of a graph: its maximal 2-connected subgraphs and its bridges. Every edge is in one block; a vertex in
-/// two or more is a cut vertex, one in none is isolated. Components stand in the order of their smallest vertices.
+/// two or more blocks is a cut vertex, a vertex in no block is isolated. Components are in the order of their smallest
+/// vertices.
 struct BlockCutTree {
     std::vector<std::int64_t> edge_ptr{0}, node_ptr{0};
     std::vector<std::array<Vertex, 2>> edges;  // of every block
@@ -23,9 +24,9 @@ struct BlockCutTree {
 
 BlockCutTree block_cut_tree(GraphView graph, Watch watch = {});
 
-/// The SPQR trees of all blocks: per node its kind (bridge, cycle, pair or rigid), its block and its skeleton. A
-/// virtual edge has a partner, the same edge in the skeleton of the neighbour; a real one has -1. The skeleton of a
-/// cycle is listed in cyclic order, every edge from one vertex to the next. No two cycles and no two pairs are
+/// The SPQR trees of all blocks: per node its kind (bridge, cycle, pair or rigid), its block and its skeleton. The
+/// partner of a virtual edge is the same edge in the skeleton of the neighbour; that of a real edge is -1. The skeleton
+/// of a cycle is listed in cyclic order, every edge from one vertex to the next. No two cycles and no two pairs are
 /// neighbours.
 struct SpqrTrees {
     std::vector<std::int8_t> kind;  // as BagKind
@@ -41,13 +42,13 @@ struct SpqrTrees {
 /// Mutzel 2001).
 SpqrTrees spqr_trees(GraphView graph, Watch watch = {});
 
-/// The tree decomposition that does not depend on the numbers of the vertices: the nodes of all SPQR trees, a pair bag
-/// on every virtual edge between two of them that are not pairs, and a bag for every cut vertex alone, joined to the
-/// centre of the bags with that vertex in each of its blocks. With kinds and the order of every bag; one tree per
-/// connected component, in the order of the components, parents before children.
+/// The tree decomposition that does not depend on the numbers of the vertices. Its bags are the nodes of all SPQR
+/// trees, a pair for every virtual edge between two nodes that are not pairs, and a bag with only the vertex for every
+/// cut vertex, joined to the centre of the bags that hold the vertex in each of its blocks. It has kinds and the order
+/// of every bag; one tree per connected component, in the order of the components, parents before children.
 ///
-/// With `refine`, the bag of a rigid node gives way to those of a decomposition of its skeleton by these options,
-/// virtual edges included, if there are two or more; they are of no kind and depend on the numbers.
+/// With `refine`, the bag of a rigid node is replaced by the bags of a decomposition of its skeleton, including virtual
+/// edges, by these options, if there are two or more bags; they are of kind `other` and depend on the numbers.
 TreeDecomposition canonical_decomposition(GraphView graph, const DecomposeOptions* refine = nullptr, Watch watch = {});
 
 }  // namespace neuraltrees

@@ -1,7 +1,7 @@
 #pragma once
 
-// A loop marked so is compiled for several generations of processors, and the machine chooses among them when it loads
-// the library; not under AddressSanitizer, which is not ready yet at that time.
+// A function with this attribute is compiled for several generations of processors, and one version is selected when
+// the library is loaded; not under AddressSanitizer, which is not initialised at that time.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define NEURALTREES_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))

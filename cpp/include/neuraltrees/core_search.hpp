@@ -93,8 +93,8 @@ private:
         return true;
     }
 
-    /// True if an order narrower than the best was found; else the bags of the last one join the pool. There is no
-    /// order to begin with if the time ran out before the first was made.
+    /// Returns whether an order narrower than the best was found; the bags of the last order are added to the pool.
+    /// There is no order to start from if the time ran out before the first one.
     bool anneal(Solver& solver, Watch watch) {
         if (best_.order.empty()) return false;
         if (!orders_.started() || orders_.width() > best_.width) orders_.start(best_.order);
@@ -110,7 +110,7 @@ private:
         return powers[draw % std::size(powers)];
     }
 
-    /// One random greedy order; every other one by the rule that was best so far.
+    /// One random greedy order; every second one by the best rule so far.
     void sample(Solver* solver) {
         const std::uint64_t draw = samples_++;
         Greedy rule = draw == 0       ? Greedy::min_fill()
@@ -126,7 +126,7 @@ private:
         favourite_ = rule;
     }
 
-    /// Makes the order a minimal triangulation, whose maximal cliques join the pool; returns its width.
+    /// Refines the order to a minimal triangulation, adds its maximal cliques to the pool, and returns its width.
     int collect(const std::vector<Vertex>& given, Solver* solver) {
         triangulate(given);
         std::vector<Vertex> order = perfect_order();

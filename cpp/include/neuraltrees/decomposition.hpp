@@ -23,8 +23,8 @@ enum class BagKind : std::int8_t {
     rigid = 5,  // 3-connected
 };
 
-/// Bags and the forest that joins them, seen through flat arrays; the nodes of a bag are sorted. Canonical ones also
-/// have kinds, and the nodes of every bag in its own order.
+/// A view of the flat arrays of a decomposition: bags with sorted nodes, and the forest that joins them. A canonical
+/// decomposition also has kinds, and `bag_order`, in which cycles are in cyclic order.
 struct DecompositionView {
     std::span<const std::int64_t> bag_ptr;
     std::span<const Vertex> bag_nodes;
@@ -50,7 +50,7 @@ struct TreeDecomposition {
     std::vector<std::int64_t> bag_ptr{0};
     std::vector<Vertex> bag_nodes;
     std::vector<std::array<Vertex, 2>> edges;
-    std::vector<std::int8_t> kinds;  // with bag_order: of canonical decompositions only
+    std::vector<std::int8_t> kinds;  // as bag_order: only in canonical decompositions
     std::vector<Vertex> bag_order;
     int lower_bound = -1;
     Shortcut shortcut = Shortcut::none;  // the cheapest one of all components
@@ -74,14 +74,14 @@ TreeDecomposition decomposition_from(GraphView graph, const Elimination& elimina
 /// The width that an elimination order gives.
 int width_of_order(GraphView graph, std::span<const Vertex> order, Watch watch = {});
 
-/// A sentence about the first property of a tree decomposition that fails and where, or nothing.
+/// A description of the first property of a tree decomposition that is violated, or nothing.
 std::optional<std::string> first_violation(GraphView graph, DecompositionView decomposition, Watch watch = {});
 
-/// What becomes of a bag inside another.
+/// What `normalised` does with a bag that is contained in another.
 enum class Nested { merge, keep };
 
-/// Does it have one tree per connected component, in the order of the components, parents before children, no bag empty
-/// and, unless they are kept, none inside another? Expects a valid decomposition.
+/// Whether it has one tree per connected component, in the order of the components, parents before children, no empty
+/// bag and, unless they are kept, no bag inside another. Expects a valid decomposition.
 bool is_normalised(GraphView graph, DecompositionView decomposition, Nested nested = Nested::merge, Watch watch = {});
 
 /// The same decomposition in that form; expects a valid one. Kinds and orders can only be kept together with all bags.

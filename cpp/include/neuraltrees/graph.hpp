@@ -11,11 +11,12 @@ namespace neuraltrees {
 
 using Vertex = std::int32_t;
 
-/// The most nodes of a graph, and bags of a decomposition: one less than the largest Vertex, because their number plus
-/// one, the length of the row pointers, must be a Vertex as well. The only limit; files and Python have the same.
+/// The largest number of nodes of a graph and of bags of a decomposition: one less than the largest Vertex, because
+/// this number plus one, the length of the row pointers, must be a Vertex as well. Files and Python have the same
+/// limit.
 inline constexpr std::int64_t max_graph_nodes = std::numeric_limits<Vertex>::max() - 1;
 
-/// An undirected simple graph seen through its compressed rows; neighbours are sorted.
+/// A view of the compressed rows of an undirected simple graph; neighbours are sorted.
 struct GraphView {
     std::span<const std::int64_t> ptr;
     std::span<const Vertex> adj;
@@ -48,7 +49,7 @@ struct Components {
     }
 };
 
-/// Numbers that lie `stride` places apart, such as a column of an array of pairs, perhaps mapped from a file.
+/// Numbers with a stride, such as a column of an array of pairs, possibly in a memory-mapped file.
 template <typename Id>
 struct Strided {
     const Id* data = nullptr;
@@ -58,7 +59,7 @@ struct Strided {
 };
 
 /// Drops self-loops, merges parallel and reversed edges. Throws InputError for an id outside 0 … num_nodes - 1. Reads
-/// the edges three times from the first to the last and copies none, so that a file larger than memory will do.
+/// the edges sequentially three times without copying them, so that they may be a file larger than memory.
 template <typename Id>
 Graph graph_from_edges(Strided<Id> source, Strided<Id> target, std::int64_t num_nodes, Watch watch = {});
 
@@ -73,7 +74,7 @@ Components connected_components(GraphView graph, Watch watch = {});
 /// G[nodes], relabelled in the given order. `position` is scratch of num_nodes entries, all -1 before and after.
 Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position, Watch watch = {});
 
-/// Marries the parents of every node of a directed graph and drops the directions.
+/// Joins the parents of every node of a directed graph and drops the directions.
 Graph moral_graph(std::span<const std::int64_t> source, std::span<const std::int64_t> target, std::int64_t num_nodes,
                   Watch watch = {});
 

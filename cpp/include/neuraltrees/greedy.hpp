@@ -35,14 +35,14 @@ inline std::uint32_t tie_break(std::uint64_t seed, Vertex v) {
                      : static_cast<std::uint32_t>(mix(seed, static_cast<std::uint64_t>(v)) >> 32);
 }
 
-/// The cheapest rule that a greedy elimination had to turn to.
+/// The cheapest rule that a greedy elimination had to use.
 enum class Shortcut {
     none,
     min_degree,  ///< vertices of least degree after some point, without looking at their fill
     one_bag,     ///< all vertices after some point in one bag
 };
 
-/// An elimination order; empty if it was given up. The vertices after the first `eliminated` ones form one bag.
+/// An elimination order; empty if the elimination gave up. The vertices after the first `eliminated` ones form one bag.
 struct Elimination {
     std::vector<Vertex> order;
     Vertex eliminated = 0;
@@ -50,24 +50,24 @@ struct Elimination {
     Shortcut shortcut = Shortcut::none;
 };
 
-/// What a greedy elimination may cost besides the time of its watch.
+/// The limits of a greedy elimination, in addition to the time of its watch.
 struct GreedyLimits {
-    /// Give up once a vertex of more neighbours would have to be eliminated.
+    /// Give up when a vertex with more neighbours would have to be eliminated.
     int width = std::numeric_limits<int>::max();
-    /// Turn to shortcuts after so many steps for each vertex, edge and member of a bag, and some billion steps for any
-    /// graph; 0: never. The same graph then always takes the same shortcuts.
+    /// The number of steps per vertex, edge and member of a bag, in addition to about a billion steps for any graph,
+    /// after which shortcuts are taken; 0 for never. The same graph always takes the same shortcuts.
     std::int64_t effort = 0;
-    /// Without shortcuts, give up instead.
+    /// If false, give up instead of taking shortcuts.
     bool shortcuts = true;
 };
 
-/// Eliminates vertices that are safe to eliminate first, and else the vertex with the least greedy score. Safe are
-/// simplicial vertices (all of degree 0 and 1 among them), and almost simplicial ones (all of degree 2 among them) of
-/// degree at most `lower_bound` or the width reached so far.
+/// Eliminates vertices that are safe to eliminate first, else the vertex with the least greedy score. Safe vertices are
+/// simplicial ones (including all of degree 0 and 1), and almost simplicial ones (including all of degree 2) of degree
+/// at most `lower_bound` or the width reached so far.
 ///
-/// Starts on sparse sets and moves to bitset rows when the rest of the graph is dense. If fill explodes, so that the
-/// watch or the limits would not be kept, it goes on by least degree, which needs no count of fill, and puts what is
-/// dense in the end into one bag. The time includes that of `decomposition_from`.
+/// Starts with sparse sets and changes to bitset rows when the rest of the graph is dense. If fill explodes, so that
+/// the time or the limits would be exceeded, it continues by least degree, which needs no count of fill, and puts the
+/// dense rest into one bag. The time includes that of `decomposition_from`.
 Elimination eliminate_greedily(GraphView graph, Greedy rule, std::uint64_t seed, int lower_bound, Watch watch = {},
                                GreedyLimits limits = {});
 
@@ -75,7 +75,7 @@ Elimination eliminate_greedily(GraphView graph, Greedy rule, std::uint64_t seed,
 std::vector<Vertex> greedy_order(GraphView graph, Greedy rule, std::uint64_t seed, int lower_bound, Watch watch = {},
                                  int give_up = std::numeric_limits<int>::max());
 
-/// The safe eliminations alone: the vertices eliminated, in order, with the lower bound that they prove. Stops early if
+/// The safe eliminations only: the eliminated vertices in order, and the lower bound that they prove. Stops early if
 /// the watch is late.
 struct Reduction {
     std::vector<Vertex> eliminated;

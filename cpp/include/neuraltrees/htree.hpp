@@ -16,9 +16,9 @@
 
 namespace neuraltrees {
 
-/// The H-tree (or the forest of them) as flat arrays. Component by component; in each the root bags first, then the
-/// nodes below every root in preorder, so that a parent always comes before its children. Edges: root-root pairs, then
-/// child→parent of all nodes that have one, then parent→child of the same nodes.
+/// An H-tree, or a forest of H-trees, as flat arrays. Nodes are ordered by component; in each, the root bags come
+/// first, then the nodes below every root in preorder, so that a parent always precedes its children. Edges: root-root
+/// pairs, then child→parent for all nodes with a parent, then parent→child for the same nodes.
 template <typename Index>
 struct HTreeOf {
     BufferOf<Index> parent, level, kappa, component, bag_ptr, bag_nodes;
@@ -29,7 +29,7 @@ struct HTreeOf {
 using HTree = HTreeOf<std::int64_t>;
 using NarrowHTree = HTreeOf<std::int32_t>;  // half the memory, for trees whose numbers fit
 
-/// Where the recursion ends: at bags whose graph is complete, or at every root. The children are then leaves.
+/// Which bags have leaves as children: bags whose graph is complete, or all roots.
 enum class Terminal { clique, bag };
 
 struct HTreeOptions {
@@ -37,7 +37,8 @@ struct HTreeOptions {
     DecomposeOptions nested;
     std::int64_t max_nodes = 50'000'000;
     Terminal terminal = Terminal::clique;
-    /// Told the number of nodes and the bits of an index, by the thread that called, before the arrays are allocated.
+    /// Called with the number of nodes and the bits of an index, in the calling thread, before the arrays are
+    /// allocated.
     std::function<void(std::int64_t nodes, int bits)> announce = {};
 };
 
@@ -69,7 +70,7 @@ struct HTreeViewOf {
 };
 using HTreeView = HTreeViewOf<std::int64_t>;
 
-/// A sentence about the first invariant that the arrays break as an H-tree of the graph, or nothing.
+/// A description of the first invariant of an H-tree of the graph that the arrays violate, or nothing.
 template <typename Index>
 std::optional<std::string> first_violation(GraphView graph, const HTreeViewOf<Index>& tree, Watch watch = {});
 

@@ -25,9 +25,9 @@ struct ModelView {
 ///
 /// Every node has a table, the product of its factors: potentials and the messages of its children. Its message is the
 /// sum of the table over the variables that the parent does not have. Nodes are the bags, and tables on some variables
-/// of a bag, which save passes over a large table: *parts*, products of small factors, and *views*, which are no factor
-/// and from which several marginals are read. All tables have their axes in one order of all variables, so that no
-/// table is ever transposed.
+/// of a bag, which save passes over a large table: *parts*, products of small factors, and *views*, which are not
+/// factors and from which several marginals are computed. All tables have their axes in one common order of the
+/// variables, so that no table is ever transposed.
 struct JunctionPlan {
     struct Factor {
         bool is_potential;
@@ -68,7 +68,7 @@ struct JunctionPlan {
     std::int64_t potential_entries = 0, entries = 0;
 };
 
-/// The bags hold the variables whose state is open; all others are fixed, by evidence or since they have one state.
+/// The bags hold the open variables; all others are fixed, by evidence or because they have only one state.
 JunctionPlan plan_junction(ModelView model, DecompositionView decomposition);
 
 }  // namespace neuraltrees

@@ -19,10 +19,10 @@ struct TablesView {
 
 /// One pass of the junction-tree algorithm to the roots, and one back.
 ///
-/// Tables hold products, not their logarithms: potentials are divided by their largest entry, and every factor carries
-/// bounds on the exponents of its entries. A message is scaled by a power of two when the bounds of a product would
-/// leave the range of a double. Where that is not enough, because the entries of one table differ that much, the table
-/// is computed from logarithms. So nothing ever underflows to zero in the first pass.
+/// Tables hold products, not their logarithms: potentials are divided by their largest entry, and every factor has
+/// bounds on the exponents of its entries. A message is scaled by a power of two if a product could leave the range of
+/// a double. If that is not enough, because the entries of one table differ too much, the table is computed from
+/// logarithms. So nothing underflows to zero in the first pass.
 class JunctionRun {
 public:
     /// Called with the number of entries of a bag's table when it is done; may throw to stop.
@@ -31,10 +31,11 @@ public:
     /// `states` has the state of every variable that is in no bag of the plan; the tables are read here and not kept.
     JunctionRun(std::shared_ptr<const JunctionPlan> plan, TablesView tables, std::span<const std::int64_t> states);
 
-    /// The logarithm of the partition function: -inf if all is impossible, nan if a potential is nan or +inf.
+    /// The log partition function: -inf if no assignment is possible, nan if a potential is nan or +inf.
     double collect(const Step& step);
 
-    /// After `collect` with a finite result: the distributions of all variables, one after another, zeros before.
+    /// After `collect` with a finite result: writes the distributions of all variables into `marginals`, which must
+    /// hold zeros.
     void distribute(std::span<double> marginals, const Step& step);
 
     /// After `distribute`: the joint distribution of the open variables of a potential, in the order of its axes.

@@ -12,9 +12,10 @@
 
 namespace neuraltrees {
 
-/// Simulated annealing on elimination orders. A move takes a vertex past one of its neighbours in the filled graph; the
-/// cost is the sum over the vertices of base^(later neighbours), a smooth stand-in for the width. An order is evaluated
-/// anew in O(m + nW) steps: in rows numbered by position, a vertex hands its later neighbours on to the first of them.
+/// Simulated annealing on elimination orders. A move shifts a vertex past one of its neighbours in the filled graph;
+/// the cost is the sum over the vertices of base^(later neighbours), a smooth substitute for the width. An order is
+/// evaluated in O(m + nW) steps: in rows numbered by position, a vertex passes its later neighbours to the first of
+/// them.
 template <std::size_t W>
 class OrderSearch {
 public:
@@ -51,7 +52,7 @@ public:
 private:
     static constexpr double base = 1.4, hottest = 0.08;
 
-    /// What an order comes to: later neighbours and positions of the widest bags, all by position.
+    /// The filled graph of an order: later neighbours, and the positions of the widest bags, all by position.
     struct Filled {
         std::vector<Set> row;
         std::vector<Vertex> widest;

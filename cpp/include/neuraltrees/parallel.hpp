@@ -14,8 +14,8 @@
 namespace neuraltrees {
 
 /// Calls work(begin, end, worker) over [0, count) in chunks, on up to `threads` threads; rethrows the first exception.
-/// Chunk borders depend on `count` and `chunk` alone, so that results never depend on the number of threads. The thread
-/// that calls works too, and then waits for the others with an eye on the watch.
+/// Chunk borders depend only on `count` and `chunk`, so that results do not depend on the number of threads. The
+/// calling thread works too, and then waits for the others while it checks the watch.
 template <typename Work>
 void parallel_chunks(std::int64_t count, std::int64_t chunk, int threads, Work&& work, Watch watch = {}) {
     const std::int64_t chunks = (count + chunk - 1) / chunk;

@@ -6,9 +6,9 @@
 
 namespace neuraltrees {
 
-/// For a connected graph too large for CoreSearch: takes a connected region of bags around a widest bag, triangulates
-/// the graph of that region anew (its own edges, with the borders to the outside made complete) and keeps what is
-/// narrower.
+/// For a connected graph too large for CoreSearch: repeatedly selects a connected region of bags around a widest bag,
+/// triangulates the graph of that region again (its own edges, with the borders to the outside made complete), and
+/// keeps a narrower result.
 SearchResult search_regions(GraphView graph, int lower_bound, std::uint64_t seed, Watch watch);
 
 /// CoreSearch with the smallest bitsets that hold the graph; at most max_core vertices.

@@ -14,10 +14,10 @@ struct LeastStates {
     double states;
 };
 
-/// The decomposition with the least sum of its bags' numbers of states among many: several greedy rules on the numbers
-/// of states and the fill, again and again with other ties while that costs little beside the tables that it may save.
-/// `log_states` are the logarithms to base 2 of the vertices' numbers of states. The same seed gives the same answer:
-/// what runs cost is counted, not timed.
+/// The decomposition with the smallest sum of its bags' numbers of states among many: several greedy rules on numbers
+/// of states and fill, repeatedly with random ties, as long as the search costs little compared with the tables that it
+/// may save. `log_states` are the logarithms to base 2 of the vertices' numbers of states. The same seed gives the same
+/// answer: the cost of runs is counted, not timed.
 LeastStates least_states(GraphView graph, std::span<const double> log_states, std::uint64_t seed, Watch& watch);
 
 /// The same for the graph that joins the open variables of every scope: those that are not observed and have several

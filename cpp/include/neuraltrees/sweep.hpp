@@ -38,8 +38,9 @@ void sweep(const SweepForest& forest, const T* values, SweepFactors<T> factors, 
 /// The gradients of a sweep with the given `sums` and `out`, from the gradient of `out`. The kernel is symmetric, so
 /// that of the values is the sweep of `grad`. That of the factor of the edge from C to B is
 ///     sums_C (down_B - factor_C up_C) + up_C (out_B - factor_C sums_C),
-/// what lies below the edge times what lies beyond it, both ways, where `up` and `down` are the sums of the sweep of
-/// `grad`. `grad_factors` has the shape of the factors; it may be null, and then `sums` and `out` may be null as well.
+/// the sums below the edge times those beyond it, in both directions, where `up` and `down` are the sums of the sweep
+/// of `grad`. `grad_factors` has the shape of the factors; it may be null, and then `sums` and `out` may be null as
+/// well.
 template <typename T>
 void sweep_gradients(const SweepForest& forest, const T* grad, SweepFactors<T> factors, const T* sums, const T* out,
                      T* grad_values, T* grad_factors, std::int64_t channels, int threads, Watch watch = {});

@@ -8,9 +8,9 @@
 
 namespace neuraltrees {
 
-/// How the entries of a smaller table repeat in a block of a larger one. The axes of both stand in the same order, so
-/// the block falls into groups of axes that the smaller table has or lacks, by turns. The last two groups are a matrix
-/// of `rows` and `columns`, and the smaller table has one of the two; `outer` are the groups before them.
+/// How the entries of a smaller table repeat in a block of a larger one. The axes of both are in the same order, so the
+/// axes of the block form groups that the smaller table alternately has and lacks. The last two groups are a matrix of
+/// `rows` and `columns`, of which the smaller table has one; `outer` are the groups before them.
 struct BlockPattern {
     struct Group {
         std::int64_t count, table_step, other_step;
@@ -20,8 +20,8 @@ struct BlockPattern {
     bool has_columns = false;
 };
 
-/// How a smaller table lies in a larger one: its step along every axis of the larger table, 0 where it lacks the axis,
-/// and its pattern in a block.
+/// The place of a smaller table in a larger one: its step along every axis of the larger table, 0 for axes that it
+/// lacks, and its pattern in a block.
 struct Walk {
     std::vector<std::int64_t> steps;
     BlockPattern block;
@@ -51,7 +51,7 @@ void sum_block(const BlockPattern& pattern, const double* table, double* other);
 /// Replaces numbers from -708 to 0, or -inf, by their exponentials.
 void exponentials(std::span<double> values);
 
-/// Steps through the blocks of a table with the place of every smaller table at hand.
+/// Iterates over the blocks of a table, with the current place in every smaller table.
 class BlockSteps {
 public:
     BlockSteps(const Axes& axes, std::span<const Walk* const> walks)

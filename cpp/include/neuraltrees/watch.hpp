@@ -11,15 +11,15 @@
 
 namespace neuraltrees {
 
-/// Thrown out of work whose caller asked it to stop.
+/// Thrown by work whose caller asked it to stop.
 struct Interrupted {};
 
-/// Asked by long work several times per second; returning false ends the work with Interrupted. Both numbers are -1
+/// Called by long work several times per second; returning false ends the work with Interrupted. Both numbers are -1
 /// until they are known.
 using Report = std::function<bool(int lower_bound, int width)>;
 
-/// Who waits for a piece of work, shared by all of its threads. Only the thread that created it asks, since Python
-/// handles signals in one thread; all threads stop after a no. The bounds only ever get closer to each other.
+/// The caller of some work, shared by all threads of the work. Only the thread that created it calls the report, since
+/// Python handles signals in one thread; all threads stop when it returns false. The bounds never get worse.
 class Caller {
 public:
     explicit Caller(Report report = {}, std::chrono::milliseconds pause = std::chrono::milliseconds(50))
@@ -53,23 +53,23 @@ private:
     std::atomic<int> lower_bound_{-1}, width_{-1};
 };
 
-/// The clock of a piece of work and its line to the caller: a small value that is passed down to every loop that can be
-/// long, one per thread. It looks at the clock once in some ten thousand steps of work.
+/// The time limit of some work and its connection to the caller: a small value that is passed to every long loop, one
+/// per thread. It reads the clock once in about ten thousand steps of work.
 class Watch {
 public:
-    /// Nobody waits, and there is no limit.
+    /// Without a caller and without a time limit.
     Watch() = default;
     explicit Watch(double seconds) : end_(after(seconds)) {}
     explicit Watch(Caller& caller, double seconds = std::numeric_limits<double>::infinity())
         : caller_(&caller), end_(after(seconds)) {}
 
-    /// Is the time over? Throws Interrupted if the caller asked to stop.
+    /// Whether the time is over. Throws Interrupted if the caller asked to stop.
     bool late() {
         work_ = 0;
         if (caller_) caller_->check();
         return late_ = limited() && Time::now() >= end_;
     }
-    /// The same after so many more steps; looks only now and then.
+    /// The same after `steps` more steps of work; reads the clock only now and then.
     bool late(std::int64_t steps) { return (work_ += steps) < interval ? late_ : late(); }
     /// For loops that must not end early.
     void check(std::int64_t steps = 1) { (void)late(steps); }

@@ -246,7 +246,7 @@ def _lengths_of_cycles(step: Int64) -> Int64:
 
 
 def _refine_colours(n: int, skeleton: Int64) -> tuple[Hash, Hash]:
-    """A hash of a graph with marked edges, and one of every vertex, by refinement of pairs or, beyond MANY, vertices."""
+    """A hash of a graph with marked edges, and one per vertex, by refinement of pairs or, beyond MANY, of vertices."""
     u, v, mark = skeleton.T
     source, target, marks = np.concatenate([u, v]), np.concatenate([v, u]), _hash(np.concatenate([mark, mark]))
     classes = 0

@@ -68,7 +68,7 @@ class Bags(Sequence[tuple[int, ...]]):
             return NotImplemented
         return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # makes it unhashable
 
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self[:10]))

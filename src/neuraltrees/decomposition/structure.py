@@ -15,16 +15,16 @@ class _Arrays:
     """Base of frozen dataclasses whose fields are NumPy arrays: makes them read-only and compares them."""
 
     def __post_init__(self) -> None:
-        for name in self.__dataclass_fields__:  # type: ignore[attr-defined]
+        for name in self.__dataclass_fields__:  # type: ignore[attr-defined]  # subclasses are dataclasses
             getattr(self, name).flags.writeable = False
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]  # subclasses are dataclasses
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # makes it unhashable
 
 
 @dataclass(frozen=True, eq=False, repr=False)

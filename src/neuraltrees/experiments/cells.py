@@ -24,7 +24,7 @@ Log: TypeAlias = Callable[[str], None]
 Key = TypeVar("Key")
 ONE_BY_ONE = Execution()
 
-# Results older than the option `sampler` had the paper's.
+# Results that are older than the option `sampler` used the paper's sampler.
 DEFAULTS = {each.name: each.default for each in fields(TrainConfig)} | {"sampler": "paper"}
 
 
@@ -52,7 +52,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class CellJob:
-    """Trains cells: the answer is the record of a training, and its metric in words."""
+    """Trains cells; an answer is the record of a training, and its metric as text."""
 
     device: str
     word: str = "training"

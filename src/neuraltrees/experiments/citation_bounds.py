@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from neuraltrees.data.transform import attach_htree
 from neuraltrees.datasets import CitationNetwork
 from neuraltrees.decomposition import sample_bounded_treewidth
+from neuraltrees.decomposition.sampling import Sampler
 from neuraltrees.experiments.cells import DEFAULTS, Cell, Log, accuracies, best_by_validation, run_cells
 from neuraltrees.experiments.citation_tuning import BUDGET
 from neuraltrees.experiments.citations import NETWORKS
@@ -66,9 +67,9 @@ def _sizes(data: Any, variant: Name) -> dict[str, Any]:
     """The share of edges kept and the nodes of the H-tree."""
     if variant == WHOLE:
         return {"kept": 1.0, "tree_nodes": attach_htree(data).htree.num_nodes}
-    k, sampler = variant["k"], variant["sampler"]
-    sample = sample_bounded_treewidth(Graph.from_data(data), k, restarts=4, sampler=sampler)  # type: ignore[arg-type]
-    tree = attach_htree(data, k, sampler=sampler).htree  # type: ignore[arg-type]
+    k, sampler = cast(int, variant["k"]), cast(Sampler, variant["sampler"])
+    sample = sample_bounded_treewidth(Graph.from_data(data), k, restarts=4, sampler=sampler)
+    tree = attach_htree(data, k, sampler=sampler).htree
     return {"kept": sample.kept, "tree_nodes": tree.num_nodes}
 
 

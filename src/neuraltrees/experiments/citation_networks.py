@@ -13,8 +13,8 @@ from torch_geometric.data import Data
 from neuraltrees.data.splits import Split
 from neuraltrees.graph import Graph
 
-ROUNDS = 10  # of APPNP
-EVERY = 2  # epochs from one validation to the next
+ROUNDS = 10  # rounds of APPNP
+EVERY = 2  # epochs between two validations
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,13 @@ class Sparse:
         return Sparse(_like(self.matrix, value), _like(self.transposed, value[self.order]), self.order)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        found: Tensor = _Product.apply(self.matrix, self.transposed, dense)  # type: ignore[no-untyped-call]
+        given = (self.matrix, self.transposed, dense)
+        found: Tensor = _Product.apply(*given)  # type: ignore[no-untyped-call]  # torch has no types here
         return found
 
 
 class Citations:
-    """A citation network on a device: features, labels, and the adjacency of a GCN, with loops and normalised."""
+    """A citation network on a device: features, labels, and the normalised adjacency matrix of a GCN, with loops."""
 
     def __init__(self, data: Data, device: str = "cpu") -> None:
         self.graph = Graph.from_data(data)
@@ -112,7 +113,7 @@ class CitationNet(nn.Module):
 
 
 def propagate(adjacency: Sparse, h: Tensor, restart: float) -> Tensor:
-    """Personalised PageRank of the answers of single nodes, as APPNP has it."""
+    """Personalised PageRank of the answers of single nodes, as in APPNP."""
     z = h
     for _ in range(ROUNDS):
         z = (1 - restart) * (adjacency @ z) + restart * h
@@ -140,7 +141,8 @@ def train(
     for epoch in range(epochs):
         net.train()
         optimiser.zero_grad()
-        nn.functional.cross_entropy(net(citations)[fit], y[fit]).backward()  # type: ignore[no-untyped-call]
+        loss = nn.functional.cross_entropy(net(citations)[fit], y[fit])
+        loss.backward()  # type: ignore[no-untyped-call]  # torch has no types here
         optimiser.step()
         if epoch % EVERY:
             continue
@@ -157,7 +159,7 @@ def train(
 
 
 class _Product(torch.autograd.Function):
-    """A sparse matrix times a dense one; the gradient needs the transpose, which is at hand."""
+    """A sparse matrix times a dense one; the gradient uses the given transpose."""
 
     @staticmethod
     def forward(context: Any, matrix: Tensor, transposed: Tensor, dense: Tensor) -> Tensor:

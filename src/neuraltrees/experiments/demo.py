@@ -50,7 +50,7 @@ def run_demo(
     """Trains a GNN and a neural tree with each of the four convolutions, and the exact head; compares with the optimum.
 
     Args:
-        size: numbers of scenes, runs and epochs, and so on.
+        size: numbers of scenes, runs and epochs, and other sizes.
         seed: seed of the scenes, the splits and the runs.
         workers: number of processes; the result does not depend on it.
         on_trained: called after each network with (result, number of finished networks, number of networks).
@@ -132,7 +132,7 @@ def _mean_accuracy(scores: Tensor, y: Tensor, runs: Sequence[Run]) -> float:
 
 
 def _confusion(task: Task, run: Run, guess: Tensor, kind: str) -> Confusion:
-    """What the test nodes of a type were taken for in one run: those of several runs overlap."""
+    """The confusion matrix of the test nodes of a type, in one run: the test nodes of several runs overlap."""
     names = task.labels[kind]
     nodes = run.split.test & (task.node_type == list(task.labels).index(kind))
     counts = torch.zeros(len(names), len(names))
@@ -145,7 +145,7 @@ def _spoken(label: str) -> str:
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
-    """Names that occur several times, told apart by a number.
+    """Names, with a number appended to those that occur several times.
 
     >>> _numbered(["bottle", "sink", "bottle"])
     ['bottle 1', 'sink', 'bottle 2']

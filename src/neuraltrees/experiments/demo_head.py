@@ -20,12 +20,12 @@ from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 
 SPEC = NetworkSpec(model="none", head="crf", dropout=0.0)
 STEPS = 160
-LOOKED_AT = 30  # test scenes among which the example is chosen
+LOOKED_AT = 30  # number of test scenes from which the example is chosen
 
 
 @dataclass(frozen=True)
 class Named:
-    """A node of the example: its true label, and what it was taken for, with probabilities, before and after."""
+    """A node of the example: its true label, and its predicted labels with probabilities, before and after."""
 
     truth: str
     before: str
@@ -46,7 +46,7 @@ class ExactHead:
     Args:
         test, val: accuracy of every run.
         seconds: time the training took.
-        calibration: of its probabilities on the test nodes of the first run.
+        calibration: calibration of its probabilities on the test nodes of the first run.
         example: the nodes of a scene, before and after one label is confirmed.
         guesses: its labels of all nodes in the first run.
     """
@@ -94,7 +94,7 @@ def train_head(dataset: SyntheticScenes, runs: Sequence[Run]) -> ExactHead:
 
 
 def find_example(predictor: Predictor, dataset: SyntheticScenes, run: Run) -> tuple[Named, ...]:
-    """Among some test scenes and all their nodes, the label whose confirmation puts most others right."""
+    """The scene and node, among some test scenes, whose confirmed label corrects most other predictions."""
     owner = torch.repeat_interleave(torch.arange(len(dataset)), dataset.slices["x"].diff())
     tested = sorted(set(owner[run.split.test].tolist()))[:LOOKED_AT]
     free = dict(zip(tested, predictor.predict([dataset[scene] for scene in tested]), strict=True))

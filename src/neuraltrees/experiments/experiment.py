@@ -24,9 +24,9 @@ class Scale:
         runs, epochs: override the experiment's own numbers.
         device: cpu or cuda.
         data_root: folder of the datasets.
-        execution: what runs the trainings, and how many at a time.
-        only: run only what has this word, or these words, in its name.
-        compile: compile networks by torch.compile, where an experiment can.
+        execution: the engine that runs the trainings, and the number of its workers.
+        only: run only the parts whose names contain this word, or these words.
+        compile: compile networks by torch.compile, if the experiment supports it.
     """
 
     quick: bool = False
@@ -61,7 +61,7 @@ class Experiment:
 
     Args:
         name: argument of `neuraltrees reproduce`, and the name of its files.
-        what: one line on what it shows.
+        what: one line of description.
         measure: runs what is missing in the JSON file and returns all results in it.
         draw: writes figures into the folder and returns the content of a page.
         large: whether it takes hours; `neuraltrees reproduce all` skips it.

@@ -1,4 +1,4 @@
-"""Which graphs are told apart by the tree alone, beside the graph and by a GNN: EXP, CSL, BREC and SR25."""
+"""Which graphs the tree alone, tree and graph together, and a GNN distinguish: EXP, CSL, BREC and SR25."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RIVALS: dict[str, Rival] = {
     "graph and tree, codes": Rival("graph+tree", codes=True),
 }
 PAIRS = dict.fromkeys(BREC.values(), "BREC") | {"SR25": "SR25"}
-# By category, as published with BREC (Wang and Zhang 2024); 3-WL tells no two strongly regular graphs of SR25 apart.
+# By category, as published with BREC (Wang and Zhang 2024); 3-WL distinguishes no two graphs of SR25.
 PUBLISHED: dict[str, dict[str, int]] = {
     "1-WL (published)": dict.fromkeys(PAIRS, 0),
     "3-WL (published)": dict.fromkeys(PAIRS, 0) | {"basic": 60, "simple regular": 50, "extension": 100, "CFI": 60},
@@ -56,7 +56,7 @@ TRAINED: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 EPOCHS = {"exp": 40, "csl": 40}
-# The first division of EXP into folds was looked at while this experiment was made: so the second one counts.
+# The first division of EXP into folds was used during development, so results are on the second one.
 FIRST_SEED = {"exp": 10, "csl": 0}
 COMMON: dict[str, Any] = {
     "model": "neural-tree",
@@ -114,7 +114,7 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
 
 
 def _compared(category: str, scale: Scale, first: Any) -> dict[str, Any]:
-    """The pairs of a category that every network tells apart, by their numbers."""
+    """For every network, the numbers of the pairs of a category that it distinguishes."""
     pairs = pairs_of(category, scale.data_root)[: first or None]
     start = time.perf_counter()
     verdicts = judged(pairs, scale.execution.workers)
@@ -165,7 +165,7 @@ def _numbers(flags: Sequence[bool]) -> list[int]:
 
 
 def draw(results: Results, folder: Path) -> list[Block]:
-    """A table of accuracies, and one of pairs that are told apart."""
+    """A table of accuracies, and one of the pairs that are distinguished."""
     blocks: list[Block] = []
     if results.find(dataset="exp") or results.find(dataset="csl"):
         blocks += _accuracies(results)

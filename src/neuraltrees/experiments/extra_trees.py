@@ -1,4 +1,4 @@
-"""Extremely randomised trees (Geurts et al. 2006) on scene graphs: a rival that is no network."""
+"""Extremely randomised trees (Geurts et al. 2006) on scene graphs: a baseline that is not a network."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ class Protocol:
 
     def subject(self) -> dict[str, Any]:
         """Everything that the results depend on; the list of networks does not matter to each of them."""
-        found = asdict(replace(self, grid=None)) | {"grid": dict(self.grid)}  # type: ignore[arg-type]
+        plain = replace(self, grid=None)  # type: ignore[arg-type]  # a grid is not a dataclass; it follows
+        found = asdict(plain) | {"grid": dict(self.grid)}
         del found["models"]
         return found
 

@@ -19,7 +19,7 @@ from neuraltrees.training.runs import Fitted, Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 
 BATCH = 32  # training graphs per step, each with its own potentials
-STEPS = 8  # at least so many per epoch, after which all graphs are evaluated
+STEPS = 8  # least number of steps per epoch, after which all graphs are evaluated
 
 
 def observe_total_variation(answers: Tensor, y: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def learn_marginals(
     batches = max(1, int((~is_val).sum()) // BATCH)
     passes = math.ceil(STEPS / batches)
     if passes > 1:
-        # Copies stand side by side, before all else, so that every batch gets one of each.
+        # The copies of a graph come first, one after another, so that every batch gets one of them.
         seen, is_val = [seen[i] for i in is_val.int().argsort(stable=True).tolist()], is_val.sort(stable=True).values
     again = torch.where(is_val, 1, passes)
     listed = [graph for graph, times in zip(seen, again.tolist(), strict=True) for _ in range(times)]

@@ -1,4 +1,4 @@
-"""Whole graphs: a GNN, the tree alone, and both side by side, at equal numbers of parameters and by one recipe."""
+"""Whole graphs: a GNN, the tree alone, and both together, with equal numbers of parameters and the same recipe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Network:
         parts: what its layers read; see `BagOptions`.
         sizes: of its states on each dataset that it is run on, so that it has at most as many parameters as the others
             may have.
-        data: how its graphs and H-trees are prepared, where it differs from the others.
+        data: how its graphs and H-trees are prepared, if different from the others.
     """
 
     parts: str
@@ -36,15 +36,15 @@ class Network:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a dataset is learned: by all networks alike.
+    """How a dataset is learned, by all networks in the same way.
 
     Args:
-        what: the metric, in words.
-        runs, epochs: numbers of each.
+        what: the name of the metric.
+        runs, epochs: numbers of runs and of epochs.
         recipe: all other options.
-        lower_is_better: whether small numbers are good.
-        percent: whether numbers are shown in per cent.
-        published: numbers of others, in words.
+        lower_is_better: whether lower numbers are better.
+        percent: whether numbers are shown as percentages.
+        published: published results of others, as text.
     """
 
     what: str

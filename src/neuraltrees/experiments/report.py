@@ -73,12 +73,12 @@ class Trained:
 
 @dataclass(frozen=True)
 class Confusion:
-    """What nodes of a type were taken for, each node once.
+    """The confusion matrix of the nodes of a type, each node once.
 
     Args:
         what: the nodes, such as "objects".
-        counts: of shape (C, C), rows true and columns predicted.
-        names: of the C classes.
+        counts: a matrix of shape (C, C), with true classes as rows and predicted ones as columns.
+        names: the names of the C classes.
     """
 
     what: str
@@ -98,7 +98,7 @@ class DemoReport:
         trained: the networks that are compared.
         optimum: accuracy of the exact posterior on the test nodes.
         features_only: accuracy of the best prediction from a node's own features only.
-        confusions: of the exact head on the test nodes of one run, per node type.
+        confusions: confusion matrices of the exact head on the test nodes of one run, per node type.
         rounds: rounds of messages of the networks.
         diameters: longest shortest path of the drawn graph and of its H-tree, in edges.
         links: texts and addresses of pages to read on.
@@ -203,7 +203,7 @@ def _figures(report: DemoReport, by_conv: Mapping[str, Sequence[Trained]]) -> di
 
 
 def _confusion(place: int, confusion: Confusion) -> dict[str, Any]:
-    """What the page says of a confusion matrix, and its figure."""
+    """The text of the page about a confusion matrix, and its figure."""
     counts = confusion.counts.detach().cpu().double().numpy()
     total = int(counts.sum())
     right = f"{_percent(counts.trace() / total)} % of {total:,} {confusion.what} are on the diagonal"
@@ -260,7 +260,7 @@ def _check(report: DemoReport) -> None:
     for each in report.confusions:
         _check_confusion(each.counts, each.names)
     if not report.confusions:
-        raise InputError("Expected at least one confusion matrix (got none). Count what test nodes were taken for.")
+        raise InputError("Expected at least one confusion matrix (got none). Pass that of the test nodes.")
     texts = [report.title, *report.facts, *report.facts.values(), *report.names, *report.links, *report.links.values()]
     texts += [name for each in report.confusions for name in (each.what, *each.names)]
     for text in texts:

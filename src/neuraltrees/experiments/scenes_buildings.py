@@ -44,7 +44,7 @@ class Protocol:
 
     Args:
         sizes: numbers of training buildings.
-        held_out: numbers of buildings to validate and to test, the same at all sizes.
+        held_out: numbers of validation and test buildings, the same at all sizes.
         runs: number of runs, each with its own buildings.
         steps: gradient steps at each of the sizes.
         per_step: buildings per step.
@@ -95,7 +95,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Pool:
-    """The buildings of a run: first those to validate and to test, then those to train.
+    """The buildings of a run: first the validation and test buildings, then the training buildings.
 
     Shapes: sizes :math:`(B)`, right (whether the posterior finds the label of a test node) :math:`(n_{test})`
     """
@@ -106,7 +106,7 @@ class Pool:
     held_out: tuple[int, int]
 
     def split(self, train: int) -> Split:
-        """The split with so many training buildings."""
+        """The split with this number of training buildings."""
         val, test = self.held_out
         place = torch.arange(len(self.sizes)).repeat_interleave(self.sizes)
         return Split(
@@ -114,12 +114,12 @@ class Pool:
         )
 
     def part(self, train: int) -> Task:
-        """The task of so many training buildings and those that are held out."""
+        """The task with this number of training buildings and the held-out ones."""
         return self.task.replace(graphs=self.task.graphs[: sum(self.held_out) + train])
 
 
 def make_pool(seed: int, train: int, held_out: tuple[int, int]) -> Pool:
-    """Generates buildings, and asks the posterior for the labels of the test buildings."""
+    """Generates buildings, and computes the posterior of the labels of the test buildings."""
     buildings = SyntheticBuildings(sum(held_out) + train, seed=seed)
     form = SceneFormat(building_label_spaces(), (OBJECT, ROOM), TypedGraphSpec(object_edges=False))
     task = scene_task(map(scene_of_building, buildings), form)
@@ -153,7 +153,7 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
 
 
 def run_method(pool_of: Any, protocol: Protocol, method: str, size: int, device: str) -> Record:
-    """Trains all runs of a method, one after another, since each has buildings of its own."""
+    """Trains all runs of a method, one after another, since each has its own buildings."""
     rows, seconds, parameters = [], 0.0, 0
     for seed in range(protocol.runs):
         pool: Pool = pool_of(seed)

@@ -67,14 +67,14 @@ def measure(scale: Scale, path: Path, tell: Log) -> Results:
     with open_store(path, "structured-citations", {"bounds": bounds, "epochs": scale.epochs}) as store:
         for number, name in enumerate(listed, start=1):
             data, nodes, network = str(name["data"]), name["nodes"], str(name["network"])
-            recipe = RECIPES[data, nodes, network]  # type: ignore[index]
+            recipe = RECIPES[data, nodes, network]  # type: ignore[index]  # names of `cells` are such keys
             if store.get(name, recipe.as_dict()) is not None:
                 continue
             if data not in loaded:
                 loaded = {data: Citations(CitationNetwork(data, scale.data_root)[0], scale.device)}
             started, seed = time.perf_counter(), int(name["seed"] or 0)
             citations = loaded[data]
-            split = citation_split(citations.y, nodes, seed=seed)  # type: ignore[arg-type]
+            split = citation_split(citations.y, nodes, seed=seed)  # type: ignore[arg-type]  # `nodes` is an int
             epochs, patience = BUDGETS[data]
             network_says, epoch = train(citations, split, recipe, seed, scale.epochs or epochs, patience)
             found = compare(Case(citations, split, network_says), bounds)
@@ -91,7 +91,7 @@ def measure(scale: Scale, path: Path, tell: Log) -> Results:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A citation network, a split, and what a network says about its nodes.
+    """A citation network, a split, and the predictions of a network for its nodes.
 
     Shapes: network (log-probabilities) :math:`(n, C)`
     """

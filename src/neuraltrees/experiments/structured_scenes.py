@@ -35,13 +35,18 @@ from neuraltrees.objectives import Calibration
 from neuraltrees.training.batches import feature_columns, joined_graphs
 from neuraltrees.training.fitting import fit
 from neuraltrees.training.runs import Fitted, Run
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.spec import ModelName, NetworkSpec, TrainingSpec
 from neuraltrees.tuning.record import machine
 from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, open_store
 
 NAME = "structured-scenes"
 LONGER = "head, three times the steps"
-NETWORKS = {"gnn": "gnn", "neural-tree": "neural-tree", "gnn + head": "gnn", "neural-tree + head": "neural-tree"}
+NETWORKS: dict[str, ModelName] = {
+    "gnn": "gnn",
+    "neural-tree": "neural-tree",
+    "gnn + head": "gnn",
+    "neural-tree + head": "neural-tree",
+}
 TUNED = {"gnn": (6, 0.002), "neural-tree": (6, 0.005)}  # rounds and learning rate, by `posterior-gap-sage-full`
 TOGETHER = 100  # scenes whose approximate answers are computed together
 APPROXIMATE = {"loopy": loopy_beliefs, "mean_field": mean_field}
@@ -59,8 +64,8 @@ class Protocol:
         steps: gradient steps of the head alone.
         per_step: training scenes per step of the head alone.
         rate: its learning rate.
-        exact_share: share of the epochs that learn by the exact likelihood.
-        joint_exact_share: the same with a network below.
+        exact_share: share of the epochs that are trained by the exact likelihood.
+        joint_exact_share: the same for a network with the head.
         networks: the protocol of the networks.
     """
 
@@ -76,7 +81,7 @@ class Protocol:
     networks: GapProtocol = FULL
 
     def subject(self) -> dict[str, Any]:
-        found = asdict(replace(self, networks=None))  # type: ignore[arg-type]
+        found = asdict(replace(self, networks=None))  # type: ignore[arg-type]  # left out of the dictionary
         return found | {"networks": self.networks.subject()}
 
     def quick(self) -> Protocol:
@@ -188,7 +193,7 @@ def with_network(protocol: Protocol, method: str, scenes: int) -> tuple[NetworkS
     """A network as in `posterior-gap-sage-full`, with or without the head."""
     model = NETWORKS[method]
     rounds, rate = TUNED[model]
-    network = replace(protocol.networks.network(model), layers=rounds)  # type: ignore[arg-type]
+    network = replace(protocol.networks.network(model), layers=rounds)
     training = replace(protocol.networks.training(scenes), lr=rate)
     if "head" in method:
         share = protocol.joint_exact_share
@@ -221,7 +226,7 @@ def structured_columns(fitted: Fitted, runs: Sequence[Run], approximate: bool) -
 
 
 def approximate_answers(fitted: Fitted, name: str) -> Tensor:
-    """What the trained potentials give without exact inference, nothing known. Shapes: → :math:`(n, R, C)`"""
+    """Approximate marginals from the trained potentials, without known labels. Shapes: → :math:`(n, R, C)`"""
     network, task = fitted.network.eval(), fitted.task
     found: Tensor | None = None
     head, like = network.head, next(network.parameters())

@@ -68,8 +68,7 @@ def accuracy_table(results: Results, over: str) -> Table:
     for value, methods in by_value(results, over).items():
         some, rival, head = next(iter(methods.values())), best_network(methods), methods.get("head")
         shown = [mean_std(column(methods[name], "test")) if name in methods else "–" for name in SHOWN]
-        both = head is not None and rival is not None
-        more = paired(column(head, "test"), column(rival, "test")) if both else "–"  # type: ignore[arg-type]
+        more = paired(column(head, "test"), column(rival, "test")) if head is not None and rival is not None else "–"
         gap = f"{percent(column(head, 'test')) - percent(column(head, 'posterior')):+.1f}" if head else "–"
         rows.append([f"{value:,g}", f"{percent(column(some, 'posterior')):.1f}", *shown, more, gap])
     return Table([over, "posterior", *SHOWN.values(), "head − better network", "head − posterior"], rows)

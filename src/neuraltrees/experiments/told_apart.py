@@ -1,4 +1,4 @@
-"""Which pairs of graphs networks tell apart, by the reliable paired comparison of BREC (Wang and Zhang 2024).
+"""Which pairs of graphs networks distinguish, by the reliable paired comparison of BREC (Wang and Zhang 2024).
 
 Every graph is given in 32 random numberings. A network tells two graphs apart if Hotelling's test finds that the
 difference of its 16 answers is not zero, and does not find the same of two lists of copies of one graph.
@@ -22,7 +22,7 @@ from neuraltrees.objectives import Regression
 from neuraltrees.training.spec import NetworkSpec
 
 COPIES, ANSWERS = 32, 16
-THRESHOLD = 72.34  # of the statistic of 32 differences of 16 answers, at 5 %
+THRESHOLD = 72.34  # threshold of the statistic of 32 differences of 16 answers, at 5 %
 # Added to the covariance, so that differences by rounding, of some 1e-13 in float64, count as none; BREC adds 1e-7 in
 # float32.
 ROUNDING = 1e-20
@@ -35,7 +35,7 @@ class Rival:
 
     Args:
         parts: what its layers read; see `BagOptions`.
-        walks: how many return probabilities of random walks are features of nodes.
+        walks: number of return probabilities of random walks that are features of nodes.
         codes: whether it reads codes of bags.
     """
 
@@ -62,11 +62,11 @@ class Rival:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a network says of a pair.
+    """The verdict of a network on a pair.
 
     Args:
         pair: the statistic of the two graphs.
-        same: that of copies of the first one.
+        same: the statistic of copies of the first graph.
     """
 
     pair: float
@@ -74,7 +74,7 @@ class Verdict:
 
     @property
     def reliable(self) -> bool:
-        """Whether copies of one graph are not told apart."""
+        """Whether the network does not distinguish copies of one graph."""
         return self.same < THRESHOLD
 
     @property
@@ -88,8 +88,8 @@ def compare(pair: GraphPair, networks: Sequence[tuple[Rival, Network]], seed: in
 
     Args:
         pair: two graphs.
-        networks: all of as many rounds.
-        seed: of the numberings.
+        networks: the networks, all with the same number of rounds.
+        seed: seed of the numberings.
     """
     draw = torch.Generator().manual_seed(seed)
     graphs = [renumbered(each, draw) for each in (pair.first, pair.second, pair.first) for _ in range(COPIES)]

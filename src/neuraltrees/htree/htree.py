@@ -48,7 +48,7 @@ class HTree:
     bag_ptr: Tensor
     bag_nodes: Tensor
     component: Tensor
-    kind: Tensor = None  # type: ignore[assignment]
+    kind: Tensor = None  # type: ignore[assignment]  # set in __post_init__
 
     def __post_init__(self) -> None:
         if self.kind is None:
@@ -161,7 +161,7 @@ class HTree:
             return NotImplemented
         return all(torch.equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # makes it unhashable
 
     def __repr__(self) -> str:
         return (

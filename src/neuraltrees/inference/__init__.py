@@ -1,5 +1,5 @@
-"""Exact inference on the same decompositions: `JunctionTree` for one structure, `Forest` for many graphs
-at once, `CRF` for labels of their nodes of which some are known."""
+"""Exact inference by tree decompositions: `JunctionTree` for one structure, `Forest` for many graphs at once, `CRF` for
+labels of nodes of which some are known."""
 
 from neuraltrees.inference.answer import Answer
 from neuraltrees.inference.bayesian import BayesianNetwork

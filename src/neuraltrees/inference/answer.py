@@ -1,4 +1,4 @@
-"""What exact inference found."""
+"""The result of exact inference."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer:
-    """What `JunctionTree.run` found: the distribution of every variable, an observed one's on its state alone.
+    """The result of `JunctionTree.run`: log Z and the distribution of every variable, one-hot for an observed one.
 
-    `joints` gives the joint distributions of the open variables of the model's cliques; they are summed when they are
-    first asked for.
+    `joints` computes the joint distributions of the unobserved variables of the model's cliques, at the first use of
+    `clique_marginals`.
 
     Shapes: log_partition :math:`(*B)`, marginal v :math:`(*B, d_v)`, clique marginal k as table k of the model
     """
@@ -50,12 +50,12 @@ class Answer:
         ]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled has the distributions instead of the way to them."""
+        """The state for pickling, with the joint distributions instead of the function that computes them."""
         joints = self.clique_marginals
         return {**self.__dict__, "joints": list, "clique_marginals": joints}
 
     def _whole(self, clique: tuple[int, ...], joint: Tensor) -> Tensor:
-        """The joint distribution of the variables that were not observed as one of them all."""
+        """The joint distribution of all variables of a clique, given that of the unobserved ones."""
         cardinalities = self.tree.cardinalities
         joint = joint.reshape((*self.batch, *(cardinalities[v] for v in clique if v not in self.evidence)))
         for axis, variable in enumerate(clique):
@@ -68,7 +68,7 @@ class Answer:
 
 
 def spread_joints(plan: Plan, probabilities: Sequence[Tensor], ones: Tensor, count: int) -> list[Tensor]:
-    """The joint distributions of all potentials out of those of the tree's cliques; ones for those without variables.
+    """The joint distribution of every potential, from those of the tree's cliques; ones for a potential of no variable.
 
     Shapes: probabilities :math:`(R, S, B)`, ones :math:`(B)` → :math:`(d_{c_0}, \\dots, B)`
     """
@@ -80,7 +80,7 @@ def spread_joints(plan: Plan, probabilities: Sequence[Tensor], ones: Tensor, cou
 
 
 def check_possible(total: Tensor, place: Callable[[int], str]) -> None:
-    """Raises an error if a partition function is zero or no number; `place` says in words which one that is."""
+    """Raises an error if a partition function is zero or not finite; `place` describes which one, for the message."""
     values = total.detach().flatten()
     if bool(torch.isfinite(values).all()):
         return

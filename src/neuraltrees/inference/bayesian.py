@@ -1,4 +1,4 @@
-"""A discrete Bayesian network, and the Markov network that it is after moralisation."""
+"""A discrete Bayesian network, and its conversion to a Markov network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NamedEvidence: TypeAlias = (
     Mapping[str, str] | Mapping[str, int] | Mapping[int, int] | Mapping[int, str] | Mapping[str | int, str | int]
 )
 
-ROUNDING = 1e-2  # of the sum of a row: files give few digits
+ROUNDING = 1e-2  # tolerance of the sum of a row: files have few digits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,7 +27,7 @@ class BayesianNetwork:
     r"""Discrete variables with the distribution :math:`p(x) = \prod_v p(x_v \mid x_{pa(v)})`; immutable.
 
     Args:
-        names: of the variables.
+        names: the names of the variables.
         states: for every variable, the names of its states.
         parents: for every variable, its parents.
         tables: for every variable, its conditional probabilities; the last axis is the variable itself.
@@ -104,9 +104,9 @@ class BayesianNetwork:
         return moralize(np.array(arcs, dtype=np.int64).reshape(-1, 2).T, num_nodes=self.num_variables)
 
     def to_markov(self) -> MarkovNetwork:
-        """The same distribution as log-potentials on the families; without evidence Z is 1, as far as rows sum to 1.
+        """The same distribution as log-potentials on the families; without evidence Z is 1, if rows sum to 1.
 
-        It is made once and kept.
+        The result is cached.
         """
         return self._markov
 
@@ -115,7 +115,7 @@ class BayesianNetwork:
         return MarkovNetwork(self.cardinalities, self.families, (table.log() for table in self.tables))
 
     def numbered(self, evidence: NamedEvidence | None) -> dict[int, int]:
-        """Evidence with variables and states by number, given by name or by number.
+        """Evidence with variables and states by number; they may be given by name or by number.
 
         >>> import torch
         >>> rain = BayesianNetwork(["rain"], [["no", "yes"]], [()], [torch.tensor([0.8, 0.2])])
@@ -140,7 +140,7 @@ class BayesianNetwork:
             listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
             raise InputError(f"Expected {what} out of {listed}; got {given!r}.{did_you_mean(given, names)}")
         try:
-            number = index(given)  # type: ignore[arg-type]
+            number = index(given)  # type: ignore[arg-type]  # TypeError is caught
         except TypeError:
             raise InputError(f"Expected {what} by its name or number; got {given!r}.") from None
         if not 0 <= number < len(names):

@@ -15,7 +15,7 @@ from neuraltrees.files import PathLike, read_whole
 from neuraltrees.inference.bayesian import ROUNDING, BayesianNetwork
 from neuraltrees.inference.bif_tokens import Tokens, shown
 
-MOST_AXES = 64  # of a tensor
+MOST_AXES = 64  # the largest number of dimensions of a tensor
 
 
 @dataclass
@@ -37,7 +37,7 @@ def read_bif(path: PathLike) -> BayesianNetwork:
     try:
         return _network(Tokens(read_whole(path).decode("utf-8-sig")))
     except UnicodeDecodeError as error:
-        raise ParseError(f"{path}: expected text in UTF-8, got byte {error.start} that is none.") from None
+        raise ParseError(f"{path}: expected text in UTF-8, got an invalid byte at offset {error.start}.") from None
     except InputError as error:
         raise ParseError(f"{path}: {error}") from None
 
@@ -104,7 +104,7 @@ def _probability(tokens: Tokens, draft: Draft) -> None:
         raise tokens.error(f"expected at most {MOST_AXES - 1} parents, got {len(family) - 1}")
     own, *parents = family
     if own in draft.tables:
-        raise tokens.error("expected one probability block a variable, got a second")
+        raise tokens.error("expected one probability block per variable, got a second")
     tokens.expect("{")
     draft.parents[own] = parents
     draft.tables[own] = _table(tokens, draft, own, parents)
@@ -119,13 +119,13 @@ def _table(tokens: Tokens, draft: Draft, own: int, parents: list[int]) -> Tensor
     while (mark := tokens.expect("table", "(", "default", "property", "}")) != "}":
         if mark == "table":
             if rows:
-                raise tokens.error("expected one table a block, got a second")
+                raise tokens.error("expected one table per block, got a second")
             whole = torch.tensor(tokens.numbers(math.prod(sizes) * states), dtype=torch.float64)
             by_row = whole.reshape(states, -1).T.tolist()
             rows = dict(zip(_combinations(sizes), by_row, strict=True))
         elif mark == "default":
             if default is not None:
-                raise tokens.error("expected one default a block, got a second")
+                raise tokens.error("expected one default per block, got a second")
             default = tokens.numbers(states)
         elif mark == "property":
             tokens.skip_statement()
@@ -143,7 +143,7 @@ def _table(tokens: Tokens, draft: Draft, own: int, parents: list[int]) -> Tensor
     if default is None and len(rows) != math.prod(sizes):
         raise tokens.error(f"expected {math.prod(sizes)} rows of probabilities, got {len(rows)}")
     if len(rows) < math.prod(sizes) and math.prod(sizes) > 2**24:
-        raise tokens.error(f"expected at most {2**24} rows by default, got {math.prod(sizes)}")
+        raise tokens.error(f"expected at most {2**24} rows in a table with a default, got {math.prod(sizes)}")
     table = torch.tensor([rows.get(key, default) for key in _combinations(sizes)], dtype=torch.float64)
     if bool(((table.sum(-1) - 1).abs() > ROUNDING).any()):
         raise tokens.error("expected rows of probabilities that sum to 1 in the block that ends here")
@@ -151,5 +151,5 @@ def _table(tokens: Tokens, draft: Draft, own: int, parents: list[int]) -> Tensor
 
 
 def _combinations(sizes: list[int]) -> Iterator[tuple[int, ...]]:
-    """All states of the parents, the last fastest."""
+    """All combinations of states of the parents; the last parent changes fastest."""
     return product(*map(range, sizes))

@@ -1,4 +1,4 @@
-"""The words and punctuation marks of a .bif file."""
+"""The tokens of a .bif file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOKEN = re.compile(r'"[^"\n]*"|[{}()\[\]|,;]|[^\s{}()\[\]|,;"]+')
 
 
 class Tokens:
-    """The words and punctuation marks of a text without its comments; an error gives the line of the last one."""
+    """The tokens of a text without its comments; an error gives the line of the last token."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -27,7 +27,7 @@ class Tokens:
         if found is None:
             self._last = begin
             raise self.error(
-                f"expected {what}, got {'a loose quote' if begin < len(self._text) else 'the end of the file'}"
+                f"expected {what}, got {'an unpaired quote' if begin < len(self._text) else 'the end of the file'}"
             )
         self._last, self._at = begin, found.end()
         return found.group()
@@ -54,7 +54,7 @@ class Tokens:
         return token.strip('"')
 
     def names(self, what: str, end: str) -> list[str]:
-        """Names up to a mark; commas between them may be left out."""
+        """Names up to the token `end`; commas between them are optional."""
         found = [self.name(what)]
         while self.peek() != end:
             self.skip(",")
@@ -63,12 +63,12 @@ class Tokens:
         return found
 
     def skip(self, mark: str) -> None:
-        """Takes a mark that may be left out."""
+        """Skips an optional token."""
         if self.peek() == mark:
             self.next(mark)
 
     def numbers(self, count: int) -> list[float]:
-        """So many probabilities between commas or blanks, and the semicolon after them."""
+        """`count` probabilities, separated by commas or blanks, and the semicolon after them."""
         begin = self._skip()
         end = self._text.find(";", begin)
         commented = "/" in self._text[begin:end]

@@ -1,4 +1,4 @@
-"""Graph and cardinalities → the decomposition of least state space that was found."""
+"""Graph and cardinalities → a decomposition with a small total state space."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ METHODS: tuple[str, ...] = ("states", *get_args(DecomposeMethod))
 def choose_decomposition(
     graph: Graph, cardinalities: Sequence[int], method: Method = "states", seed: int = 0
 ) -> TreeDecomposition:
-    r"""The decomposition with the least :math:`\sum_B \prod_{v \in B} d_v` among many.
+    r"""The decomposition with the smallest :math:`\sum_B \prod_{v \in B} d_v` among many.
 
-    `states` runs several greedy rules on the numbers of states and the fill, again and again with other ties while that
-    costs little beside the tables that it may save. The other methods are those of `decompose`, which looks at widths.
+    `states` runs several greedy rules on numbers of states and fill, repeatedly with random ties, as long as the search
+    costs little compared with the tables that it may save. The other methods are those of `decompose`, which minimise
+    the width.
 
     >>> star = Graph([[0, 0, 0], [1, 2, 3]])
     >>> choose_decomposition(star, [2, 3, 3, 3]).bags

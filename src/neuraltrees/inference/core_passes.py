@@ -1,6 +1,6 @@
-"""The passes without a gradient in the memory of the CPU: the compiled core does them whole, one entry after another.
+"""Passes on a CPU without gradients, by the compiled core, one batch entry after another.
 
-On small networks the time is that of Python's own steps, so there are few of them here.
+For small networks most of the time is spent in Python, so this module executes as little Python as possible.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from neuraltrees.inference.passes import Progress
 from neuraltrees.inference.structure import Structure
 
 FLOATS = (torch.float32, torch.float64)
-# Operations on tensors share their overhead among the entries of a batch; the core has some for every table of every
-# entry. So it leaves large batches of small tables to them.
+# The overhead of a tensor operation is shared by all entries of a batch; the core has some overhead for every table of
+# every entry. So tensor operations are used for large batches of small tables.
 SMALL_BATCH, LARGE_TABLE = 128, 64
 
 
 class CoreTables(NamedTuple):
-    """Contiguous tables of one type in the memory of the CPU, their addresses there, and the batch that they share."""
+    """Contiguous tables of one dtype in CPU memory, their addresses, and their common batch shape."""
 
     kept: Sequence[Tensor]
     addresses: list[int]
@@ -38,7 +38,7 @@ class CoreFound(NamedTuple):
     runs: native.JunctionRuns
 
     def joints(self, count: int) -> list[Tensor]:
-        """The joint distributions of the open variables of every potential, flat.
+        """The joint distributions of the unobserved variables of every potential, flattened.
 
         Shapes: → :math:`(entries, B)`
         """
@@ -50,7 +50,7 @@ class CoreFound(NamedTuple):
 def core_tables(
     structure: Structure, log_potentials: Sequence[Tensor], steps: native.JunctionSteps
 ) -> CoreTables | None:
-    """The tables as the core reads them; None if there is a gradient or a GPU, or if a table is wrong."""
+    """The tables as the core reads them; None if it cannot, because of a gradient, a GPU or an invalid table."""
     if not log_potentials:
         return None if structure.shapes else CoreTables((), [], torch.float64, torch.Size())
     try:
@@ -70,7 +70,7 @@ def core_tables(
         if False in [table.is_contiguous() for table in log_potentials]:
             log_potentials = [table.contiguous() for table in log_potentials]
         return CoreTables(log_potentials, [table.data_ptr() for table in log_potentials], dtype, batch)
-    except AttributeError:  # no tensor
+    except AttributeError:  # a table is not a tensor
         return None
 
 
@@ -82,7 +82,7 @@ def run_core(
     progress: Progress | None,
     marginals: bool = True,
 ) -> CoreFound:
-    """The log partition function and all marginals; zeros where the log partition function is no number."""
+    """The log partition function and all marginals; zeros if the log partition function is not finite."""
     double, batch = tables.dtype is torch.float64, tables.batch
     values, runs = steps.run(tables.addresses, batch.numel(), double, observed, marginals, progress)
     whole = torch.from_numpy(values)
@@ -90,5 +90,5 @@ def run_core(
         whole = whole.float()
     if batch:
         whole = whole.view(*batch, sum(structure.sizes))
-    log_partition, *found = whole.split(structure.sizes, -1)  # type: ignore[no-untyped-call]
+    log_partition, *found = whole.split(structure.sizes, -1)  # type: ignore[no-untyped-call]  # torch has no types here
     return CoreFound(log_partition.squeeze(-1), found, runs)

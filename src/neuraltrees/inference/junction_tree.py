@@ -38,10 +38,10 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JunctionTree:
-    """The steps of exact inference, worked out once for a structure and used for any potentials on it.
+    """The steps of exact inference, computed once for a structure and used for any potentials on it.
 
-    Made by `JunctionTree.of`. The time and the memory of an answer grow with `entries`, the sum of the sizes of the
-    cliques' tables.
+    Made by `JunctionTree.of`. The time and the memory of an answer grow with `entries`, the total size of the cliques'
+    tables.
 
     >>> model = MarkovNetwork([2, 2], [(0, 1)], [torch.tensor([[0.1, 0.2], [0.3, 0.4]]).log()])
     >>> tree = JunctionTree.of(model)
@@ -68,15 +68,15 @@ class JunctionTree:
         memory_limit: float | None = None,
         seed: int = 0,
     ) -> JunctionTree:
-        """Decomposes the graph that is left when the observed variables are taken out, and plans the passes.
+        """Decomposes the graph without the observed variables, and plans the passes.
 
         Args:
-            model: gives the cardinalities and the cliques; its tables are not looked at.
-            evidence: the states of observed variables; those of a Bayesian network also by name.
-            decomposition: of the model's graph, if it is not to be chosen here.
-            method: how to choose it: `states` for the least state space, or a method of `decompose`.
-            memory_limit: bytes that the cliques' tables may take, three times with a gradient; half of the memory of
-                the machine, or of the GPU that has the tables, by default.
+            model: the network; only its cardinalities and cliques are used, not its tables.
+            evidence: the states of observed variables; for a Bayesian network also by name.
+            decomposition: a decomposition of the model's graph; by default it is chosen by `method`.
+            method: how to choose it: `states` for a small state space, or a method of `decompose`.
+            memory_limit: bytes that the cliques' tables may take, counted three times with a gradient; by default half
+                of the memory of the machine, or of the GPU that holds the tables.
             seed: breaks ties; the same seed gives the same tree.
         """
         network = as_markov(model)
@@ -100,7 +100,7 @@ class JunctionTree:
 
     @cached_property
     def decomposition(self) -> TreeDecomposition:
-        """The tree of the cliques, which have the variables that were not observed."""
+        """The tree of cliques of the unobserved variables."""
         return TreeDecomposition._from_arrays(len(self.cardinalities), *self.steps.bags())
 
     @property
@@ -113,14 +113,14 @@ class JunctionTree:
 
     @cached_property
     def plan(self) -> Plan:
-        """The steps on tensors, which gradients, GPUs, large batches, the best assignment and samples need."""
+        """The steps on tensors, used for gradients, GPUs, large batches, the best assignment and samples."""
         seen = self.evidence.keys() | self.structure.single.keys()
         scopes = tuple(tuple(v for v in clique if v not in seen) for clique in self.cliques)
         return make_plan(self.cardinalities, scopes, self.decomposition)
 
     @property
     def entries(self) -> int:
-        """The sum of the sizes of the cliques' tables."""
+        """The total number of entries of the cliques' tables."""
         return round(self.steps.states)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -139,9 +139,9 @@ class JunctionTree:
         """The log partition function and the marginals, differentiable in the potentials.
 
         Args:
-            log_potentials: tables as a `MarkovNetwork` of this structure has them, with any batch.
+            log_potentials: the tables of a `MarkovNetwork` of this structure, with any batch.
             evidence: other states of the variables that were observed when the tree was made.
-            progress: called with the entries of a table whenever one is done, twice for each.
+            progress: called with the number of entries of a table after it is computed, twice per table.
 
         Raises `ZeroProbabilityError` if the evidence is impossible.
         """
@@ -167,7 +167,7 @@ class JunctionTree:
     def log_partition(
         self, log_potentials: Sequence[Tensor], evidence: Evidence | None = None, *, progress: Progress | None = None
     ) -> Tensor:
-        """The log partition function alone, -inf for impossible evidence."""
+        """The log partition function without marginals; -inf for impossible evidence."""
         observed = self._observed(evidence)
         if (given := core_tables(self.structure, log_potentials, self.steps)) is not None:
             self._check_size(given.batch.numel(), given.dtype.itemsize)
@@ -213,12 +213,12 @@ class JunctionTree:
         return states.reshape(count, *batch, len(self.cardinalities))
 
     def _observed(self, evidence: Evidence | None) -> dict[int, int]:
-        """The evidence, with the state of every variable of one state."""
+        """The evidence, including the variables that have only one state."""
         observed = self.evidence if evidence is None else check_evidence(evidence, self.cardinalities)
         if observed.keys() != self.evidence.keys():
             raise InputError(
-                f"Expected evidence on the {len(self.evidence)} variables that the tree was made for; "
-                f"got {len(observed)} others. Make a tree for them: JunctionTree.of(model, evidence)."
+                f"Expected evidence on the {len(self.evidence)} variables that the tree was made for; got evidence on "
+                f"{len(observed)} variables, not the same ones. Make a tree for them: JunctionTree.of(model, evidence)."
             )
         return {**self.structure.single, **observed}
 
@@ -230,7 +230,7 @@ class JunctionTree:
     def _prepare(
         self, log_potentials: Sequence[Tensor], observed: dict[int, int]
     ) -> tuple[list[Tensor], Tensor, torch.Size]:
-        """The potentials without the observed variables and with the batch last, and a tensor like the batch."""
+        """The potentials without observed variables and with the batch as last axis, and an empty tensor per entry."""
         check_tables(self.cardinalities, self.cliques, log_potentials)
         batch = batch_shape(self.cliques, log_potentials)
         if log_potentials and log_potentials[0].dtype not in FLOATS:
@@ -256,11 +256,11 @@ class JunctionTree:
 
 
 def infer(model: MarkovNetwork | BayesianNetwork, evidence: Evidence | NamedEvidence | None = None) -> Answer:
-    """The log partition function and all marginals of a model; see `JunctionTree` for more than one question.
+    """The log partition function and all marginals of a model; use `JunctionTree` for several queries.
 
     Args:
         model: the network.
-        evidence: the state of every observed variable; those of a Bayesian network also by name.
+        evidence: the state of every observed variable; for a Bayesian network also by name.
 
     >>> model = MarkovNetwork([2, 2], [(0, 1)], [torch.tensor([[0.1, 0.2], [0.3, 0.4]]).log()])
     >>> [round(p, 4) for p in infer(model, {0: 1}).marginals[1].tolist()]
@@ -271,7 +271,7 @@ def infer(model: MarkovNetwork | BayesianNetwork, evidence: Evidence | NamedEvid
 
 
 def as_markov(model: MarkovNetwork | BayesianNetwork) -> MarkovNetwork:
-    """The Markov network of a model; `InputError` for what is none."""
+    """The Markov network of a model; `InputError` for anything but a Markov or Bayesian network."""
     if isinstance(model, BayesianNetwork):
         return model.to_markov()
     if not isinstance(model, MarkovNetwork):
@@ -290,7 +290,7 @@ def _restore(
 
 
 def _decompose(network: MarkovNetwork, fixed: Set[int], method: Method, seed: int) -> TreeDecomposition:
-    """A decomposition of the variables that are left, under their own numbers."""
+    """A decomposition of the variables that are not fixed, with their numbers in the network."""
     free = np.array([v for v in range(network.num_variables) if v not in fixed], dtype=np.int32)
     cardinalities = [network.cardinalities[v] for v in free.tolist()]
     chosen = choose_decomposition(network.graph.subgraph(free), cardinalities, method, seed)

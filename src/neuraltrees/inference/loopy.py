@@ -10,14 +10,14 @@ from neuraltrees.inference.markov import MarkovNetwork
 
 
 def loopy_marginals(model: MarkovNetwork, iterations: int = 100, damping: float = 0.5) -> list[Tensor]:
-    r"""Marginals of every variable after so many rounds of
+    r"""Marginals of every variable after `iterations` rounds of
 
     :math:`m_{u→v}(x_v) ∝ \sum_{x_u} ψ_{uv}(x_u, x_v)\, ψ_u(x_u) \prod_{w ≠ v} m_{w→u}(x_u)`, all messages at once.
 
     Args:
-        model: with potentials on variables and pairs of them, none zero.
-        iterations: number of rounds; a tree needs as many as its diameter, without damping.
-        damping: share of the old message, in the logarithm, that is kept in a round.
+        model: a model with potentials on variables and on pairs of variables, none of them zero.
+        iterations: number of rounds; on a tree without damping, its diameter suffices.
+        damping: weight of the old log-message in a round.
 
     Shapes: a list of :math:`(*, k_v)`
 
@@ -48,7 +48,7 @@ def loopy_marginals(model: MarkovNetwork, iterations: int = 100, damping: float 
 
 
 def _padded(model: MarkovNetwork) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Potentials of all variables, the ends of all directed edges, and their potentials, as if all had as many states.
+    """Potentials of variables, the ends of directed edges, and their potentials, padded to equal numbers of states.
 
     Shapes: :math:`(B, n, k)`, :math:`(2E)` twice, and :math:`(B, 2E, k, k)`
     """

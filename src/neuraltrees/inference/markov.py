@@ -26,10 +26,10 @@ class MarkovNetwork:
     r"""Discrete variables with the distribution :math:`p(x) = \exp(\sum_C \theta_C(x_C)) / Z`; immutable.
 
     Args:
-        cardinalities: how many states each variable has.
+        cardinalities: the number of states of each variable.
         cliques: for every table, the variables of its axes; distinct, in any order.
-        log_potentials: the tables :math:`\theta_C`; -inf is a potential of zero. Leading axes are a batch that all
-            tables share: many networks of one structure.
+        log_potentials: the tables :math:`\theta_C`; -inf is a potential of zero. All tables may have the same leading
+            batch axes: many networks of one structure.
 
     Shapes: table k :math:`(*B, d_{c_0}, d_{c_1}, \dots)`
 
@@ -99,7 +99,8 @@ class MarkovNetwork:
                 f"Expected a state between 0 and {self.cardinalities[at[-1]] - 1} for variable {at[-1]}; "
                 f"got {int(states[tuple(at)])}."
             )
-        shape = torch.broadcast_shapes(states.shape[:-1], self.batch_shape)  # type: ignore[no-untyped-call]
+        shapes = states.shape[:-1], self.batch_shape
+        shape = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]  # torch has no types here
         total = torch.zeros(shape, dtype=self._dtype, device=states.device)
         for clique, table in zip(self.cliques, self.log_potentials, strict=True):
             entries = table.reshape(*self.batch_shape, -1)
@@ -124,7 +125,7 @@ class MarkovNetwork:
 def check_structure(
     cardinalities: Iterable[int], cliques: Iterable[Iterable[int]]
 ) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-    """Cardinalities and cliques as tuples of plain integers, or an error that names the first that is wrong."""
+    """Cardinalities and cliques as tuples of plain integers; `InputError` names the first wrong one."""
     if not isinstance(cardinalities, Iterable) or not isinstance(cliques, Iterable):
         raise InputError(
             f"Expected cardinalities as a list, one per variable, and cliques as a list of lists of variables; "
@@ -150,9 +151,9 @@ def check_structure(
 def check_tables(
     cardinalities: Sequence[int], cliques: Sequence[tuple[int, ...]], log_potentials: Sequence[Tensor]
 ) -> None:
-    """Raises an error unless there is one table a clique, all of one batch shape, one dtype and one device."""
+    """Raises an error unless there is one table per clique, all with the same batch shape, dtype and device."""
     if len(log_potentials) != len(cliques):
-        raise InputError(f"Expected one table a clique, {len(cliques)} in all; got {len(log_potentials)}.")
+        raise InputError(f"Expected one table per clique, {len(cliques)} in all; got {len(log_potentials)}.")
     batch = batch_shape(cliques, log_potentials)
     for k, (clique, table) in enumerate(zip(cliques, log_potentials, strict=True)):
         first = log_potentials[0]
@@ -169,7 +170,7 @@ def check_tables(
 
 
 def batch_shape(cliques: Sequence[tuple[int, ...]], log_potentials: Sequence[Tensor]) -> torch.Size:
-    """The leading axes that the first table has beside those of its clique."""
+    """The leading axes of the first table, before those of its clique."""
     if not log_potentials:
         return torch.Size()
     return log_potentials[0].shape[: max(0, log_potentials[0].dim() - len(cliques[0]))]

@@ -1,4 +1,4 @@
-"""How much memory tables may take."""
+"""The memory that tables may take."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 
 from neuraltrees.errors import InputError, ModelTooLargeError
 
-TABLES_FOR_GRADIENT = 3  # of every one: what the backward pass reads again, and what it makes
+TABLES_FOR_GRADIENT = 3  # memory of a table with its gradient, in tables: what the backward pass reads and makes
 
 
 def default_memory_limit(device: torch.device) -> int:
-    """Half of the memory that tables on this device have."""
+    """Half of the memory of the device, or of the machine for the CPU."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[1] // 2
     return _memory() // 2
@@ -31,7 +31,7 @@ def check_memory_limit(memory_limit: float | None) -> int | None:
 
 
 def allowed_bytes(limit: int | None, device: torch.device) -> int:
-    """The limit, or what there is by default."""
+    """The limit, or the default for the device."""
     return default_memory_limit(device) if limit is None else limit
 
 

@@ -16,7 +16,7 @@ Progress: TypeAlias = Callable[[int], object]
 
 
 class Reduced(NamedTuple):
-    """What is kept of a clique's table, the sums of its columns where it is still to be divided by them, the message.
+    """What is kept of a clique's table; the sums of its columns, if it is not divided by them yet; and the message.
 
     Shapes: table :math:`(R, S, B)`, sums and message :math:`(S, B)`
     """
@@ -33,7 +33,7 @@ def collect(
     reduce: Callable[[Tensor], Reduced],
     progress: Progress | None = None,
 ) -> tuple[list[Reduced], Tensor]:
-    r"""From the leaves to the roots: what `reduce` makes of every clique's table, and the sum of the roots' messages.
+    r"""The pass from the leaves to the roots: `reduce` of every clique's table, and the sum of the roots' messages.
 
     A clique's table is the sum of its potentials and its children's messages; `reduce` takes it as a matrix of residual
     and separator states.
@@ -65,39 +65,39 @@ def condition(table: Tensor) -> Reduced:
 
     .. math:: m(s) = \log \sum_r e^{\theta(r, s)}, \qquad p(r \mid s) = e^{\theta(r, s) - m(s)}
 
-    The largest entry of every column is taken out before the exponential, so that numbers of any size keep their
-    digits; a column of -inf has the message -inf and zeros for its distribution.
+    The largest entry of every column is subtracted before the exponential, so that there is no overflow; a column of
+    -inf has the message -inf and a distribution of zeros.
 
     Shapes: table :math:`(R, S, B)`, which is overwritten
     """
     lowest = torch.finfo(table.dtype).min
     if table.requires_grad:
-        message: Tensor = LogSumExp.apply(table)  # type: ignore[no-untyped-call]
+        message: Tensor = LogSumExp.apply(table)  # type: ignore[no-untyped-call]  # torch has no types here
         return Reduced((table - message.clamp_min(lowest)).exp(), None, message)
     shape = (table.shape[1], table.shape[2])
     new = partial(room, table.numel(), shape, table)
     top = torch.amax(table, 0, out=new()).clamp_min_(lowest)
     sums = torch.sum(table.sub_(top).exp_(), 0, out=new())
-    # The largest entry counts 1; a sum below has none, and its message is that of `lowest`, which stands for -inf.
+    # The largest entry contributes 1 to a sum; a sum below 1 belongs to a column of -inf, whose message becomes -inf.
     message = torch.log(sums.clamp_min_(1.0), out=new()).add_(top)
     return Reduced(table, sums, torch.threshold_(message, lowest, -torch.inf))
 
 
 def sum_out_residual(table: Tensor) -> Reduced:
-    """The message of `condition` alone: nothing is kept of the table."""
+    """The message of `condition`, without the table."""
     message = condition(table).message
     return Reduced(message, None, message)
 
 
 def maximise(table: Tensor) -> Reduced:
-    r"""The table as it is, and the message :math:`\max_r \theta(r, s)`."""
+    r"""The table itself, and the message :math:`\max_r \theta(r, s)`."""
     return Reduced(table, None, table.amax(0))
 
 
 def distribute(
     plan: Plan, reduced: list[Reduced], progress: Progress | None = None
 ) -> tuple[list[Tensor], dict[int, Tensor]]:
-    r"""From the roots to the leaves: :math:`p(r, s) = p(r \mid s)\, p(s)` for every clique, and all marginals.
+    r"""The pass from the roots to the leaves: :math:`p(r, s) = p(r \mid s)\, p(s)` of every clique, and all marginals.
 
     Shapes: → tables :math:`(R, S, B)` in the place of those given, marginal v :math:`(d_v, B)`
     """

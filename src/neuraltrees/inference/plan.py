@@ -1,4 +1,4 @@
-"""Decomposition and cliques of a model → the steps of the junction-tree algorithm, worked out once for a structure."""
+"""Decomposition and cliques of a model → the steps of the junction-tree algorithm."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from neuraltrees.inference.sums import Source, Sum, plan_sum
 
 @dataclass(frozen=True)
 class Clique:
-    """A bag of the junction tree: its variables, those that its parent does not have first.
+    """A bag of the junction tree: the variables that its parent does not have (the residual), then the separator.
 
-    `rows` are the states of these first variables, its residual, and `columns` those of the others, its separator. The
-    marginals of some variables are taken from the sums of its rows, of others from the smaller table of its separator.
+    `rows` is the number of states of the residual and `columns` that of the separator. The marginals of some variables
+    are computed from the sums of its rows, those of others from the smaller table of its separator.
     """
 
     variables: tuple[int, ...]
@@ -47,7 +47,7 @@ class Clique:
 
 @dataclass(frozen=True)
 class Plan:
-    """The cliques, parents before children, and the numbers of the potentials without any variable."""
+    """The cliques, parents before children, and the numbers of the potentials without variables."""
 
     cliques: tuple[Clique, ...]
     constants: tuple[int, ...]
@@ -56,9 +56,9 @@ class Plan:
 def make_plan(
     cardinalities: Sequence[int], scopes: Sequence[tuple[int, ...]], decomposition: TreeDecomposition
 ) -> Plan:
-    """Roots the decomposition, hands every potential to the first bag that has all its variables, and orders the axes.
+    """Roots the decomposition, assigns every potential to the first bag with all its variables, and orders the axes.
 
-    Variables that large messages share come last in a table, so that sums run along memory.
+    Variables that large messages share are the last axes of a table, so that sums run along contiguous memory.
     """
     bags, parent = rooted(decomposition)
     top: dict[int, int] = {}
@@ -107,7 +107,7 @@ def _smallest_separators(
 
 
 def rooted(decomposition: TreeDecomposition) -> tuple[list[tuple[int, ...]], list[int]]:
-    """The bags of every tree from its root down, with the parent of each."""
+    """The bags of every tree, parents before children, with the parent of each."""
     ptr, nodes = decomposition.bag_ptr.tolist(), decomposition.bag_nodes.tolist()
     given = [tuple(nodes[first:stop]) for first, stop in pairwise(ptr)]
     near: list[list[int]] = [[] for _ in given]

@@ -29,8 +29,8 @@ def random_markov_network(
         cardinalities: states of every variable, or one number for all.
         scale: standard deviation of the log-potentials.
         seed: the same seed gives the same numbers.
-        batch: so many networks at once, as leading axes of the tables.
-        dtype: of the tables.
+        batch: batch shape: leading axes of the tables, for many networks at once.
+        dtype: dtype of the tables.
 
     >>> random_markov_network(Graph([[0, 1], [1, 2]]), 3, batch=10)
     MarkovNetwork(num_variables=3, num_cliques=5, batch_shape=(10,))

@@ -1,4 +1,4 @@
-"""From the roots down: states of the residual of every clique, given those of its separator."""
+"""Assignments from the roots down: states of the residual of every clique, given those of its separator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def draw(
     count: int,
     generator: torch.Generator | None,
 ) -> Tensor:
-    """Samples: each row is where the running sum of its column first exceeds a uniform share of the whole column.
+    """Samples: the row of each clique is where the cumulative sum of its column first exceeds a uniform random share.
 
     Shapes: conditionals :math:`(R, S, B)`, like :math:`(B)` → :math:`(count, B, n)`
     """

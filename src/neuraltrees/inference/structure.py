@@ -1,4 +1,4 @@
-"""Cardinalities and cliques of a model in the forms that exact inference reads, each made once."""
+"""Cardinalities and cliques of a model, in the forms that exact inference reads."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ class Structure:
 
     @cached_property
     def single(self) -> dict[int, int]:
-        """The variables of one state, which have it always."""
+        """The variables with only one state, with that state."""
         return {v: 0 for v, count in enumerate(self.cardinalities) if count == 1}

@@ -1,4 +1,4 @@
-"""How the terms of a clique's table are added up: small ones in parts, so that few passes run over the whole table."""
+"""How the terms of a clique's table are summed: small terms first, so that few passes run over the whole table."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Literal, NamedTuple, TypeAlias
 
 Kind: TypeAlias = Literal["potential", "message", "part"]
 
-# In a table of more than LARGE entries, small terms are first added up in parts of at most 1 / SHARE of its entries.
+# In a table of more than LARGE entries, small terms are first summed in parts of at most 1 / SHARE of its entries.
 LARGE = 4096
 SHARE = 32
-# A part has the last axes of the table whole, so many entries of them, and is added to it in rows of that length.
+# A part has the last axes of the table, with at least this many entries, and is added in rows of that length.
 TILE = 64
 
 
 class Source(NamedTuple):
-    """A table that is to be added to a larger one, and the variables of its axes."""
+    """A table to add to a larger one, and the variables of its axes."""
 
     kind: Kind
     number: int
@@ -26,10 +26,10 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True)
 class Term:
-    """A table among the axes of a larger one: a potential, the message of a child, or a part of the sum.
+    """A term of a larger table: a potential, the message of a child, or a part of the sum.
 
-    `order` sorts its axes as the larger table has them (None: they are sorted), `back` undoes it; `shape` are its axes
-    among those of the larger table, with 1 where it has none, and `missing` are those.
+    `order` permutes its axes to the order of the larger table (None if they are in order), `back` is the inverse.
+    `shape` is its shape broadcast to the larger table, with 1 for axes that it does not have, which are `missing`.
     """
 
     kind: Kind
@@ -43,7 +43,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Sum:
-    """A table and its terms; `kinds` are those of its terms and of the terms of its parts."""
+    """A table and its terms; `kinds` are the kinds of its terms, including those of its parts."""
 
     size: int
     shape: tuple[int, ...]
@@ -52,10 +52,10 @@ class Sum:
 
 
 def plan_sum(axes: tuple[int, ...], sources: list[Source], cardinalities: Sequence[int]) -> Sum:
-    """The sum of the sources on the given axes; those that fit together are added up in a part first.
+    """The sum of the sources on the given axes; sources with few variables are first summed in a part.
 
-    A source whose variables another one has is added to that one. In a large table also sources of which none has all
-    variables share a part, if it stays small.
+    A source whose variables are a subset of another's is added to that one. In a large table, other sources also share
+    a part, if it stays small.
     """
     shape = tuple(cardinalities[v] for v in axes)
     size = math.prod(shape)
@@ -95,14 +95,14 @@ def plan_sum(axes: tuple[int, ...], sources: list[Source], cardinalities: Sequen
 
 
 def _absorbed(axes: tuple[int, ...], sources: list[Source]) -> list[list[Source]]:
-    """Groups of sources: the first has all variables of the others, and not all axes unless it is alone."""
+    """Groups of sources: the first has all variables of the others; a source with all axes is alone."""
     groups: list[list[Source]] = []
     heads: list[frozenset[int] | None] = []
     for source in sorted(sources, key=lambda source: -len(source.scope)):
         variables = frozenset(source.scope)
         place = -1
         if len(variables) < len(axes):
-            # Heads come from the widest down, so that the last one is the narrowest.
+            # Heads are sorted by descending size, so the last one is the smallest.
             place = max((i for i, head in enumerate(heads) if head is not None and variables <= head), default=-1)
         if place < 0:
             groups.append([source])
@@ -113,7 +113,7 @@ def _absorbed(axes: tuple[int, ...], sources: list[Source]) -> list[list[Source]
 
 
 class _Bin:
-    """Sources that are added up on few variables."""
+    """Sources that are summed in one part, on few variables."""
 
     def __init__(self, variables: set[int], cardinalities: Sequence[int]) -> None:
         self.variables = variables

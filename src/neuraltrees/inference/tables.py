@@ -1,4 +1,4 @@
-"""Tables of log-potentials and of probabilities: made, added up, and taken apart again."""
+"""Operations on tables of log-potentials and of probabilities."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from torch import Tensor
 
 from neuraltrees.inference.sums import Kind, Sum, Term
 
-# Below this many entries an allocation costs little.
+# For fewer entries an allocation costs little.
 LARGE = 2**14
 _NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
 
 def room(entries: int, shape: tuple[int, ...], like: Tensor) -> Tensor | None:
-    """Memory for a large table, None where torch's own will do.
+    """Memory for a large table; None if torch should allocate it.
 
-    NumPy asks the system for huge pages, which makes a large table several times quicker to fill.
+    NumPy asks the system for huge pages, which makes filling a large table several times faster.
     """
     if entries < LARGE or not like.is_cpu:
         return None
@@ -27,7 +27,7 @@ def room(entries: int, shape: tuple[int, ...], like: Tensor) -> Tensor | None:
 
 
 def add_up(table: Sum, potentials: Sequence[Tensor], messages: dict[int, Tensor], like: Tensor, batch: int) -> Tensor:
-    """A new table, the sum of its terms; messages are used up.
+    """A new table, the sum of its terms; messages are removed from the dictionary.
 
     Shapes: potentials and messages :math:`(d_{c_0}, \\dots, B)` → :math:`(*shape, B)`
     """
@@ -60,7 +60,7 @@ def add_up(table: Sum, potentials: Sequence[Tensor], messages: dict[int, Tensor]
 
 
 def compact(table: Tensor, always: bool = False) -> Tensor:
-    """The same table in memory as its axes say, a new one if that is always wanted."""
+    """The table in contiguous memory; a copy if it is not contiguous, or `always`."""
     if table.requires_grad or (not always and table.is_contiguous()):
         return table.contiguous()
     new = room(table.numel(), tuple(table.shape), table)
@@ -68,7 +68,7 @@ def compact(table: Tensor, always: bool = False) -> Tensor:
 
 
 def spread(table: Sum, probabilities: Tensor, kind: Kind) -> Iterator[tuple[int, Tensor]]:
-    """The marginals of all terms of a kind, with their numbers."""
+    """The marginals of all terms of one kind, with their numbers."""
     for term in table.terms:
         if term.part is not None and kind in term.part.kinds:
             yield from spread(term.part, take(probabilities, term), kind)
@@ -77,7 +77,7 @@ def spread(table: Sum, probabilities: Tensor, kind: Kind) -> Iterator[tuple[int,
 
 
 def take(table: Tensor, term: Term) -> Tensor:
-    """The sum of a table over the axes that a term has not; the others in the order of the term's source."""
+    """The sum of a table over the axes that a term does not have, with the others in the order of the term's source."""
     table = sum_out(table, term.missing)
     return table if term.back is None else compact(table.permute(term.back))
 

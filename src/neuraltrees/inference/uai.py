@@ -1,4 +1,4 @@
-"""Files of the UAI inference competitions: models and evidence are read, answers are written."""
+"""Files of the UAI inference competitions: reads models and evidence, formats answers."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ class Words:
         return int(word)
 
     def announced(self, what: str, words_each: int = 1) -> int:
-        """A number of things that are still to come; no more than the rest of the file can hold."""
+        """A number of items that follow; an error if the rest of the file is too short for them."""
         number = self.integer(what, 0, 2**62)
         if number * words_each > self.left:
             raise self.error(
-                f"expected {what} to be {number} as it says, got the end of the file after {self.left} words"
+                f"expected {what} to be {number} as announced, got the end of the file after {self.left} words"
             )
         return number
 
     def numbers(self, count: int, what: str) -> Tensor:
-        """So many numbers, finite and at least 0."""
+        """`count` finite numbers of at least 0."""
         start = self._next
         try:
             values = torch.tensor([float(word) for word in self._words[start : start + count]], dtype=torch.float64)
@@ -124,7 +124,7 @@ def _model(words: Words) -> MarkovNetwork:
         scopes.append(tuple(scope))
         if kind == "BAYES":
             if not scope or scope[-1] in children:
-                raise words.error("expected a table for each variable, its own last in the scope, got another one")
+                raise words.error("expected one table per variable, with that variable last in its scope, got another")
             children[scope[-1]] = k
     if kind == "BAYES" and len(children) != variables:
         raise words.error(f"expected a table for each of the {variables} variables of a BAYES model, got {tables}")

@@ -126,8 +126,8 @@ class Network(nn.Module):
         self.schedule = made(schedule or type(self).default_schedule, "schedule", Schedule, body)
         if headless and self.schedule.width != out_channels:
             raise InputError(
-                f"Expected the last round to return {out_channels} answers, since there is no readout; it returns states "
-                f"of size {self.schedule.width}. Set readout=True, or let the convolution average its heads."
+                f"Expected the last round to return {out_channels} answers, since there is no readout; it returns "
+                f"states of size {self.schedule.width}. Set readout=True, or let the convolution average its heads."
             )
         self.drop = None if headless else Dropout(dropout)
         if reads_edges(make_head) and body.edge_channels is not None:
@@ -225,8 +225,9 @@ class Network(nn.Module):
         return self._planned(data, self.head.plan(data, known) if self.head.reads_labels else self.head.plan(data))
 
     def part_plan(self, data: Data, group: Group, known: Tensor | None = None) -> Plan:
-        """The plan of the part of a graph that one of several processes computes: `model(data.x[plan.part.nodes], plan)`
-        returns the answers of the nodes `plan.part.owned`.
+        """The plan of the part of a graph that one of several processes computes.
+
+        `model(data.x[plan.part.nodes], plan)` returns the answers of the nodes `plan.part.owned`.
 
         Every process makes the plan of its own part from the same data; H-trees are cut where few states are shared.
         All processes then run the forward and the backward pass together. The sum of their gradients is the gradient of

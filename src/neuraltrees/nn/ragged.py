@@ -221,7 +221,7 @@ class Ragged:
 
     @cached_property
     def _numbers(self) -> dict[str, tuple[list[str], Tensor, Tensor]]:
-        """For every space, its columns of row numbers: their names, the spaces they refer to, and all values stacked."""
+        """For every space, its columns of row numbers: their names, the spaces they refer to, and their values."""
         order = {space: number for number, space in enumerate(self.ptr)}
         found = {}
         for space in self.ptr:

@@ -1,4 +1,4 @@
-"""How far probabilities can be trusted: whether labels given with 80 % are right in 80 % of the cases."""
+"""Calibration of probabilities: whether labels predicted with probability 0.8 are right in 80 % of the cases."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Calibration:
 
     @classmethod
     def of(cls, probabilities: Tensor, y: Tensor, bins: int = 15) -> Calibration:
-        """That of predicted probabilities; items without a label (-1) are left out.
+        """The calibration of predicted probabilities; items without a label (-1) are left out.
 
         Shapes: probabilities :math:`(items, C)`, y :math:`(items)`
         """
         check_at_least("bins", bins, 1)
         if probabilities.dim() != 2 or y.shape != probabilities.shape[:1]:
             raise InputError(
-                f"Expected probabilities of shape (items, labels) and as many labels; got {tuple(probabilities.shape)} "
-                f"and {tuple(y.shape)}."
+                f"Expected probabilities of shape (items, labels) and a label per item; got "
+                f"{tuple(probabilities.shape)} and {tuple(y.shape)}."
             )
         used = y >= 0
         best = probabilities[used].double().max(1)
@@ -56,7 +56,7 @@ class Calibration:
 
     @property
     def error(self) -> float:
-        """The expected calibration error: the mean distance of confidence and accuracy over all items."""
+        """The expected calibration error: the mean difference of confidence and accuracy, weighted by items."""
         total = sum(self.counts)
         if total == 0:
             return float("nan")

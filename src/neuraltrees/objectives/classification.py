@@ -30,17 +30,17 @@ from neuraltrees.objectives.prediction import LabelPrediction, Prediction
 
 @register_objective
 class Classification(Objective):
-    r"""Cross entropy :math:`-\log \mathrm{softmax}(a)_y`, and the share of right labels.
+    r"""Cross entropy :math:`-\log \mathrm{softmax}(a)_y`, and accuracy.
 
-    Labels `y` are integers from 0, -1 where one is missing. Of a graph: one integer.
+    Labels `y` are integers from 0, or -1 for a missing label; one integer per node or per graph.
 
     Args:
-        labels: the names of the labels, or those of each node type.
+        labels: the names of the classes, or a mapping of node types to them.
         level: labels of nodes or of graphs.
-        metric: "accuracy", "macro-f1" or one's own.
-        class_weights: how much items of each label count, in the order of the labels; for several node types a list
-            each, by name.
-        loss: instead of the cross entropy, a function of the logits (n, R, C) and the labels (n) to a loss (n, R).
+        metric: "accuracy", "macro-f1" or your own `Metric`.
+        class_weights: the weights of the classes, in the order of the labels; for several node types a mapping of types
+            to lists.
+        loss: a function that replaces the cross entropy, from logits (n, R, C) and labels (n) to losses (n, R).
 
     >>> Classification(("cat", "dog")).out_channels
     {'node': 2}
@@ -60,7 +60,7 @@ class Classification(Objective):
         self.width = max(len(names) for names in self.labels.values())
         known = {"accuracy": ACCURACY, "macro-f1": macro_f1(self.width, len(self.labels))}
         found = find_metric(metric, known)
-        # Labels are numbered through all node types; of these numbers only F1 needs to know.
+        # Labels are numbered over all node types; only F1 uses these numbers, other metrics those within a type.
         self._metrics = {
             name: _of_own_type(each, self.width) if len(self.labels) > 1 and name != "macro-f1" else each
             for name, each in (known | {found.name: found}).items()
@@ -115,14 +115,14 @@ class Classification(Objective):
         return ""
 
     def targets(self, graphs: Sequence[Data], node_types: Sequence[Tensor]) -> Tensor:
-        """Labels numbered through all node types, `width` for each; -1 where one is missing."""
+        """Labels numbered over all node types, `width` numbers per type; -1 for a missing label."""
         y = torch.cat([graph.y.long().flatten() for graph in graphs])
         if len(self.labels) == 1:
             return y
         return torch.where(y < 0, -1, y + self.width * torch.cat(list(node_types)))
 
     def _label(self, y: Tensor) -> Tensor:
-        """The label among those of its type; 0 where it is missing."""
+        """The label within its node type; 0 if it is missing."""
         known = y.clamp(min=0)
         return known if len(self.labels) == 1 else known % self.width
 
@@ -169,7 +169,7 @@ class Classification(Objective):
             if missing:
                 raise InputError(
                     f"Expected a training {self.level} of every {name} label; got none of {', '.join(missing)}. "
-                    f"Train on more, draw with another seed, or set every_class=False."
+                    f"Train on more items, use another seed, or set every_class=False."
                 )
 
     def as_dict(self) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def _named(labels: Any, level: Level) -> dict[str, tuple[str, ...]]:
 
 
 def _weights(given: Any, labels: Mapping[str, Sequence[str]], width: int) -> Tensor:
-    """The weights of the classes of all types, `width` for each."""
+    """The weights of the classes of all types, `width` entries per type."""
     by_type = given if isinstance(given, Mapping) else {next(iter(labels)): given}
     if by_type.keys() != labels.keys():
         raise InputError(f"Expected class_weights of {', '.join(labels)}; got those of {', '.join(by_type)}.")

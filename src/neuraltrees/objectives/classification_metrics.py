@@ -1,4 +1,4 @@
-"""Metrics of classes."""
+"""Metrics of classification."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def observe_correct(answers: Tensor, y: Tensor) -> Tensor:
     """
     best = answers.max(-1)
     correct = (best.indices == y.view(-1, 1)).to(answers.dtype)
-    # The largest of several NaNs has a place as well, and may be right by chance.
+    # NaN logits also have an argmax, which may be right by chance.
     return torch.where(best.values.isfinite(), correct, torch.nan)
 
 
@@ -26,7 +26,7 @@ ACCURACY = Metric("accuracy", observe_correct, percent=True)
 
 
 def observe_class(answers: Tensor, y: Tensor, width: int) -> Tensor:
-    """The class of the largest logit; classes are numbered through all node types, `width` for each.
+    """The class of the largest logit; classes are numbered over all node types, `width` numbers per type.
 
     Shapes: answers :math:`(n, R, C)`, y :math:`(n)`, numbered likewise → :math:`(n, R)`
     """
@@ -36,7 +36,7 @@ def observe_class(answers: Tensor, y: Tensor, width: int) -> Tensor:
 
 
 def macro_f1(width: int, types: int = 1) -> Metric:
-    """The mean of the F1 scores of all classes that occur among labels or answers."""
+    """The mean of the F1 scores of all classes that occur among labels or predictions."""
     observe, score = partial(observe_class, width=width), partial(_f1, classes=width * types)
     return Metric("macro-f1", observe, partial(reduce_per_run, score=score), percent=True, capturable=False)
 
@@ -48,7 +48,7 @@ def _f1(found: Tensor, label: Tensor, classes: int) -> Tensor:
 
 
 def reduce_per_run(observed: Tensor, y: Tensor, mask: Tensor, score: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """A score of the items of the mask, run after run; NaN for a run that diverged.
+    """A score of the items of the mask, per run; NaN for a run that diverged.
 
     Shapes: observed :math:`(n, R, ...)`, mask :math:`(n, R)` → :math:`(R)`
     """

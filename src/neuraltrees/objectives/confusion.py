@@ -1,4 +1,4 @@
-"""Confusion matrices, and precision, recall and F1 of every class."""
+"""Confusion matrices, with precision, recall and F1 of every class."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """How often items of each class were given each class.
+    """A confusion matrix: how often items of each class were predicted as each class.
 
     Args:
         type: the node type, or "graph".
         labels: the names of the classes.
-        counts: a row per class of the items, a column per class that they were given.
+        counts: a row per true class, a column per predicted class.
 
     Shapes: counts :math:`(C, C)`; precision, recall, f1 and support :math:`(C)`
 
@@ -45,22 +45,22 @@ class Confusion:
 
     @property
     def precision(self) -> Tensor:
-        """The share of the items given a class that are of it; NaN for a class that none was given."""
+        """The share of right items among those predicted as a class; NaN for a class that was never predicted."""
         return self.counts.diagonal().double() / self.counts.sum(0)
 
     @property
     def recall(self) -> Tensor:
-        """The share of the items of a class that were given it; NaN for a class without items."""
+        """The share of the items of a class that were predicted as it; NaN for a class without items."""
         return self.counts.diagonal().double() / self.counts.sum(1)
 
     @property
     def f1(self) -> Tensor:
-        """The harmonic mean of precision and recall; NaN for a class that neither occurs nor was given."""
+        """The harmonic mean of precision and recall; NaN for a class that neither occurs nor was predicted."""
         return 2 * self.counts.diagonal().double() / (self.counts.sum(0) + self.counts.sum(1))
 
     @property
     def accuracy(self) -> float:
-        """The share of items that were given their class."""
+        """The share of items that were predicted as their class."""
         return float(self.counts.diagonal().sum()) / max(1, int(self.counts.sum()))
 
     def as_dict(self) -> dict[str, Any]:

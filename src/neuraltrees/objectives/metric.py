@@ -26,18 +26,19 @@ def mean(observed: Tensor, y: Tensor, mask: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric in two steps, so that answers need not be kept: what is seen of each item, then the number over all.
+    """A metric in two steps, so that answers need not be stored: an observation per item, then one number over all.
 
-    An item here is a node or a graph, whatever is labelled.
+    An item is a node or a graph, depending on the level of the labels.
 
     Args:
-        name: what it is called.
-        observe: from answers (n, R, C) and labels (n, ...) to what is kept of every item (n, R, ...); NaN where an
-            answer is not finite, so that a run that diverged has a metric of NaN.
-        reduce: from that, the labels and a mask (n, R) of zeros and ones to a number per run (R).
-        higher_is_better: whether larger numbers are better.
-        percent: whether it is shown in per cent.
-        capturable: whether both steps may be captured as a CUDA graph: neither waits for the GPU.
+        name: the name of the metric.
+        observe: a function of answers (n, R, C) and labels (n, ...) that returns an observation per item (n, R, ...);
+            NaN if an answer is not finite, so that the metric of a run that diverged is NaN.
+        reduce: a function of the observations, the labels and a mask (n, R) of zeros and ones that returns a number per
+            run (R).
+        higher_is_better: whether higher values are better.
+        percent: whether it is shown as a percentage.
+        capturable: whether both steps can be captured as a CUDA graph, that is, do not wait for the GPU.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Metric:
     capturable: bool = True
 
     def better(self, new: Tensor, old: Tensor) -> Tensor:
-        """Where a new value is better than an old one; NaN never is.
+        """Whether each new value is better than the old one; false for NaN.
 
         Shapes: new and old :math:`(R)`
         """
@@ -56,15 +57,15 @@ class Metric:
 
     @property
     def worst(self) -> float:
-        """What any other value is better than."""
+        """A value that any other is better than."""
         return -torch.inf if self.higher_is_better else torch.inf
 
     def show(self, value: float) -> str:
-        """A value as tables show it."""
+        """A value as text, for tables."""
         return f"{100 * value:.1f} %" if self.percent else f"{value:.4g}"
 
     def show_spread(self, mean: float, spread: float) -> str:
-        """A mean with its standard deviation, as tables show them.
+        """A mean with its standard deviation as text, for tables.
 
         >>> Metric("accuracy", lambda answers, y: answers, percent=True).show_spread(0.614, 0.021)
         '61.4 ± 2.1 %'

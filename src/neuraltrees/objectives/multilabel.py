@@ -1,4 +1,4 @@
-"""Several labels at once, each yes or no, per node or per graph."""
+"""Several binary labels per node or per graph."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ METRICS = {"roc-auc": ROC_AUC, "average-precision": AVERAGE_PRECISION}
 
 @register_objective
 class MultiLabel(Objective):
-    """Binary cross entropy of every label, over those that are not missing.
+    """Binary cross entropy of every label that is not missing.
 
-    Labels `y` are 0 or 1; NaN or -1 where one is missing. Of a graph: a row of as many as there are labels.
+    Labels `y` are 0 or 1, or NaN or -1 for a missing label; one row of all labels per graph or per node.
 
     Args:
         labels: the names of the labels.
         level: labels of graphs or of nodes.
-        metric: "roc-auc" or "average-precision", the mean over labels, or one's own.
-        loss: instead of the cross entropy, a function of the logits (n, R, L) and the labels (n, 1, L) to losses
+        metric: "roc-auc" or "average-precision", the mean over labels, or your own `Metric`.
+        loss: a function that replaces the cross entropy, from logits (n, R, L) and labels (n, 1, L) to losses
             (n, R, L).
 
     >>> MultiLabel(("toxic", "soluble")).out_channels
@@ -95,8 +95,8 @@ class MultiLabel(Objective):
         positive, negative = (y == 1).any(0), (y == 0).any(0)
         if self.metric.name in METRICS and not bool((positive & negative).any()):
             raise InputError(
-                f"Expected {part} {self.level}s with and without some label, so that they can be ranked; every label "
-                f"is the same for all of them. Use more {part} {self.level}s, or another seed."
+                f"Expected {part} {self.level}s with and without some label, so that {self.metric.name} is defined; "
+                f"every label is the same for all of them. Use more {part} {self.level}s, or another seed."
             )
 
     def predict(self, answers: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from neuraltrees.errors import InputError
 
 
 def named(what: str, names: Any) -> tuple[str, ...]:
-    """Names of labels or targets, each once."""
+    """Names of labels or targets as a tuple of distinct strings, checked."""
     if isinstance(names, str) or not isinstance(names, Sequence) or not names:
         raise InputError(f"Expected a list of at least one {what} name; got {names!r}.")
     if len(set(names)) < len(names):

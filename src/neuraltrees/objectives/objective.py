@@ -21,12 +21,12 @@ Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 class Objective:
     """What is learned: labels of nodes or of graphs.
 
-    An objective of one's own is a subclass with the methods that raise `NotImplementedError` here. Items are nodes or
-    graphs, whatever `level` says; R is the number of runs that are trained at once.
+    Your own objective is a subclass with the methods that raise `NotImplementedError` here. Items are nodes or graphs,
+    depending on `level`; R is the number of runs that are trained at once.
 
-    - `name`: what files call it; see `register_objective`.
+    - `name`: its name in files; see `register_objective`.
     - `level`: "node" or "graph".
-    - `metric`: what is measured on the validation items to find the best epoch, and on the test items.
+    - `metric`: the metric of the validation items, which determines the best epoch, and of the test items.
     """
 
     name: ClassVar[str]
@@ -44,26 +44,26 @@ class Objective:
         return {self.metric.name: self.metric}
 
     def confusions(self, answers: Tensor, y: Tensor) -> tuple[Confusion, ...]:
-        """The confusion matrix of each node type, or of graphs; empty where labels are no classes.
+        """The confusion matrix of each node type, or of graphs; empty if labels are not classes.
 
-        Shapes: answers :math:`(items, C)`, y :math:`(items, ...)`, with labels alone
+        Shapes: answers :math:`(items, C)`, y :math:`(items, ...)`, without missing labels
         """
         return ()
 
     @property
     def out_channels(self) -> int | Mapping[str, int]:
-        """How many answers a network gives per item, or per item of each node type."""
+        """The number of answers per item, or a mapping of node types to it."""
         raise NotImplementedError
 
     def check(self, graph: Data, node_type: Tensor) -> None:
-        """Raises `InputError` unless the labels `graph.y` are of the right form.
+        """Raises `InputError` unless the labels `graph.y` have the right form.
 
         Shapes: node_type :math:`(n)`
         """
         raise NotImplementedError
 
     def targets(self, graphs: Sequence[Data], node_types: Sequence[Tensor]) -> Tensor:
-        """The labels of all items, one after another; those that are missing are marked.
+        """The labels of all items, concatenated; missing labels are marked.
 
         Shapes: :math:`(items, ...)`
         """
@@ -75,7 +75,7 @@ class Objective:
         return y if self.level == "node" else y.reshape(1, -1)
 
     def weight(self, y: Tensor) -> Tensor:
-        """How much every item counts in the mean loss: zero where its labels are missing.
+        """The weight of every item in the mean loss: zero if its labels are missing.
 
         Shapes: :math:`(items, ...)` → :math:`(items)`
         """
@@ -89,28 +89,29 @@ class Objective:
         return self.weight(y) > 0
 
     def readable(self, y: Tensor) -> Tensor:
-        """Labels of nodes as a network that reads labels wants them: numbers from 0, -1 where one is missing.
+        """Labels of nodes as input of a network that reads labels: numbers from 0, or -1 for a missing label.
 
         Shapes: :math:`(items)` → :math:`(items)`
         """
         raise InputError(f"Expected classes of nodes for a head that reads labels; got {self!r}. Use another head.")
 
     def loss(self, answers: Tensor, y: Tensor) -> Tensor:
-        """The loss of every item, times its weight; finite for an item without a label, whose loss does not count.
+        """The loss of every item, times its weight; it must be finite for an item without a label, whose loss is not
+        used.
 
         Shapes: answers :math:`(items, R, C)` → :math:`(items, R)`
         """
         raise NotImplementedError
 
     def predict(self, answers: Tensor) -> Tensor:
-        """Answers as people read them, such as probabilities.
+        """Answers in readable form, such as probabilities.
 
         Shapes: :math:`(items, ..., C)` → the same
         """
         raise NotImplementedError
 
     def describe(self, predicted: Tensor, types: Sequence[int], top: int = 1) -> list[Prediction]:
-        """Every row of `predict` in words.
+        """Every row of `predict` as a `Prediction` with names.
 
         Args:
             predicted: a row per item.
@@ -120,7 +121,7 @@ class Objective:
         raise NotImplementedError
 
     def check_training(self, y: Tensor, node_type: Tensor, used: Tensor, train: Tensor) -> None:
-        """Raises `InputError` if something in the split cannot be learned, such as a class without a training item.
+        """Raises `InputError` if the split makes learning impossible, such as a class without a training item.
 
         Shapes: y :math:`(items, ...)`, node_type, used and train :math:`(items)`
         """
@@ -132,7 +133,7 @@ class Objective:
         """
 
     def as_dict(self) -> dict[str, Any]:
-        """What makes it again, as plain values."""
+        """Plain values from which `from_dict` makes the objective again."""
         raise NotImplementedError
 
     @classmethod
@@ -148,13 +149,13 @@ _REGISTERED: dict[str, type[Objective]] = {}
 
 
 def register_objective(kind: type[Objective]) -> type[Objective]:
-    """Lets files name an objective of one's own; a decorator of the class."""
+    """Class decorator that registers an objective by its name, so that files can refer to it."""
     _REGISTERED[kind.name] = kind
     return kind
 
 
 def find_objective(name: str, content: Mapping[str, Any]) -> Objective:
-    """The objective of a file."""
+    """The objective of that name, with the values of a file."""
     if name not in _REGISTERED:
         raise InputError(
             f"Expected an objective out of {', '.join(_REGISTERED)}; got {name!r}. Import the module that calls "
@@ -164,7 +165,7 @@ def find_objective(name: str, content: Mapping[str, Any]) -> Objective:
 
 
 def check_loss(loss: Any) -> Loss | None:
-    """Raises `InputError` for a loss that is no function."""
+    """Raises `InputError` unless the loss is None or callable."""
     if loss is not None and not callable(loss):
         raise InputError(f"Expected loss as a function of answers and labels; got {loss!r}.")
     found: Loss | None = loss
@@ -172,18 +173,18 @@ def check_loss(loss: Any) -> Loss | None:
 
 
 def checked_losses(losses: Any, shape: Sequence[int]) -> Tensor:
-    """What a loss of one's own returned; `InputError` unless there is a loss per item and run."""
+    """The result of a user's loss function; `InputError` unless it has a loss per item and run."""
     if not isinstance(losses, Tensor) or losses.shape != torch.Size(shape):
         came = f"shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else type(losses).__name__
         raise InputError(
             f"Expected a loss function that returns a loss for every item and run, of shape {tuple(shape)}; got "
-            f"{came}. Let it reduce nothing: reduction='none'."
+            f"{came}. Use reduction='none'."
         )
     return losses
 
 
 def tensor_labels(graph: Data) -> Tensor | None:
-    """The labels of a graph; `InputError` for what is no tensor."""
+    """The labels of a graph; `InputError` unless they are a tensor."""
     y: Any = graph.y
     if y is not None and not isinstance(y, Tensor):
         raise InputError(f"Expected labels y as a tensor; got {type(y).__name__}. Use torch.as_tensor(y).")
@@ -191,7 +192,7 @@ def tensor_labels(graph: Data) -> Tensor | None:
 
 
 def find_metric(given: str | Metric, known: Mapping[str, Metric]) -> Metric:
-    """A metric by name, or one's own."""
+    """A metric by name, or the `Metric` itself."""
     if isinstance(given, Metric):
         return given
     if not isinstance(given, str) or given not in known:

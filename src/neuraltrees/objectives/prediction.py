@@ -1,4 +1,4 @@
-"""What a trained network says of a node or a graph, in words and numbers."""
+"""Predictions of a trained network for a node or a graph, with the names of labels and targets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LabelPrediction:
         return {"type": self.type, **top[0], "top": top}
 
     def row(self) -> dict[str, str]:
-        """A line of a table, by column."""
+        """A row of a table, by column."""
         others = ", ".join(f"{label} {100 * share:.0f} %" for label, share in self.top[1:])
         return {
             "type": self.type,

@@ -1,4 +1,4 @@
-"""Metrics of rankings: how well answers put the items that have a label before those that do not."""
+"""Metrics of rankings: how well the scores of positive items exceed those of negative items."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def observe_scores(answers: Tensor, y: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The items of every run and label from the largest score to the smallest; those that do not count weigh 0.
+    """The items of every run and label, sorted by descending score; items that do not count have weight 0.
 
-    Counts are cumulative, from the first item on. Items of equal scores have one place: `before` is the count before
-    the first of them, `after` that after the last.
+    Counts are cumulative. Items with equal scores share one rank: `before` is the count before the first of them,
+    `after` the count including the last.
 
     Shapes: all :math:`(n, R, L)` but finite :math:`(R)`
     """
@@ -59,8 +59,8 @@ class Ranking:
         )
 
     def mean(self, per_label: Tensor) -> Tensor:
-        """The mean over labels; one whose items are all positive or all negative has no ranking and does not count, as
-        in the Open Graph Benchmark. NaN for a run that diverged.
+        """The mean over labels, without those whose items are all positive or all negative, as in the Open Graph
+        Benchmark. NaN for a run that diverged.
 
         Shapes: :math:`(R, L)` → :math:`(R)`
         """
@@ -70,7 +70,7 @@ class Ranking:
 
 
 def reduce_roc_auc(observed: Tensor, y: Tensor, mask: Tensor) -> Tensor:
-    """The share of pairs of a positive and a negative item that are in the right order; equal scores are half right."""
+    """The share of pairs of a positive and a negative item in the right order; pairs of equal scores count half."""
     if not len(y):
         return observed.new_full((observed.shape[1],), torch.nan)
     found = Ranking.of(observed, y, mask)
@@ -80,7 +80,7 @@ def reduce_roc_auc(observed: Tensor, y: Tensor, mask: Tensor) -> Tensor:
 
 
 def reduce_average_precision(observed: Tensor, y: Tensor, mask: Tensor) -> Tensor:
-    """The mean over positive items of the share of positive ones among all that are ranked as high or higher."""
+    """The mean, over positive items, of the share of positive items among those with the same or a higher score."""
     if not len(y):
         return observed.new_full((observed.shape[1],), torch.nan)
     found = Ranking.of(observed, y, mask)

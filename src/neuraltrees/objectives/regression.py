@@ -1,4 +1,4 @@
-"""Numbers, per node or per graph."""
+"""Regression: numbers per node or per graph."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def squared_error(answers: Tensor, y: Tensor) -> Tensor:
 
 @register_objective
 class Regression(Objective):
-    """The error of every target, over those that are not missing.
+    """The error of every target that is not missing.
 
-    Targets `y` are numbers, NaN where one is missing. Of a graph: a row of as many as there are targets.
+    Targets `y` are numbers, or NaN for a missing one; one row of all targets per graph or per node.
 
     Args:
         targets: the names of the targets.
         level: numbers of graphs or of nodes.
-        metric: "mae" (mean absolute error), "rmse" (root mean squared error) or one's own.
-        loss: a function of the answers (n, R, T) and the targets (n, 1, T) to losses (n, R, T); by default the absolute
-            error for "mae" and the squared error for "rmse".
-        mean, std: of every target. If given, the network learns :math:`(y - mean) / std`, which the loss compares;
-            metrics and predictions stay in the units of `y`. See `standardised`.
+        metric: "mae" (mean absolute error), "rmse" (root mean squared error) or your own `Metric`.
+        loss: a function from answers (n, R, T) and targets (n, 1, T) to losses (n, R, T); by default the absolute error
+            for "mae" and the squared error for "rmse".
+        mean, std: mean and standard deviation of every target. If given, the network learns :math:`(y - mean) / std`,
+            and the loss is computed in these units; metrics and predictions have the units of `y`. See `standardised`.
 
     >>> Regression(("logS",)).out_channels
     1
@@ -77,7 +77,7 @@ class Regression(Objective):
         self.own_loss: Loss = check_loss(loss) or (squared_error if self.metric.name == "rmse" else absolute_error)
 
     def standardised(self, y: Tensor) -> Regression:
-        """The same, learned in standard deviations from the mean of these targets; NaN does not count.
+        """The same objective with the mean and standard deviation of these targets; NaN is ignored.
 
         Shapes: y :math:`(items, T)`
 
@@ -91,7 +91,7 @@ class Regression(Objective):
                 raise InputError(f"Expected a training {self.level} with a number for {name}; all are missing.")
             mean.append(float(known.mean()))
             spread = float(known.std()) if len(known) > 1 else 0.0
-            # The deviation of a constant is a rounding error, by which nothing should be divided.
+            # The deviation of a constant is a rounding error; do not divide by it.
             std.append(spread if spread > 1e-6 * abs(mean[-1]) else 1.0)
         return type(self)(self.names, self.level, self._plain, self._given_loss, mean, std)
 
@@ -143,7 +143,7 @@ class Regression(Objective):
 
 
 def unscaled(answers: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """Answers in standard deviations from the mean, in units.
+    """Converts answers from standard deviations to the units of the targets.
 
     Shapes: answers :math:`(..., T)` → the same
     """
@@ -166,7 +166,7 @@ def _in_units(answers: Tensor, y: Tensor, observe: Observe, mean: Sequence[float
 
 
 def _statistics(mean: Any, std: Any, width: int) -> tuple[tuple[float, ...] | None, tuple[float, ...] | None]:
-    """Both as numbers per target, or None; `InputError` for others."""
+    """Both as one number per target, or None; `InputError` for anything else."""
     if mean is None and std is None:
         return None, None
     try:

@@ -1,4 +1,4 @@
-"""Metrics of numbers."""
+"""Metrics of regression."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from neuraltrees.objectives.metric import Metric
 
 
 def observe_error(answers: Tensor, y: Tensor) -> Tensor:
-    """The absolute error of every target; zero where it is missing.
+    """The absolute error of every target; zero for a missing one.
 
     Shapes: answers :math:`(n, R, T)`, y :math:`(n, T)` → :math:`(n, R, T)`
     """
@@ -18,7 +18,7 @@ def observe_error(answers: Tensor, y: Tensor) -> Tensor:
 
 
 def _mean(values: Tensor, y: Tensor, mask: Tensor) -> Tensor:
-    """The mean over the targets that are not missing, of the items of the mask."""
+    """The mean over the targets of the items of the mask, without missing ones."""
     used = mask.unsqueeze(-1) * (~y.isnan()).to(values.dtype).unsqueeze(1)
     return (values * used).sum((0, 2)) / used.sum((0, 2))
 

@@ -1,4 +1,4 @@
-"""Many tasks at a time: in processes of this machine, or on Ray."""
+"""Runs many tasks: in processes of this machine, or on Ray."""
 
 from neuraltrees.pools.execution import Execution, ExecutorName
 from neuraltrees.pools.pool import Job, Pool

@@ -15,13 +15,13 @@ ExecutorName: TypeAlias = Literal["processes", "ray"]
 
 @dataclass(frozen=True)
 class Execution:
-    """How many trainings are run, and by what.
+    """The engine that runs tasks, and the number of its workers.
 
     Args:
         executor: `processes` of this machine, or `ray`.
-        workers: how many at a time, of one thread each. With an address as many as the cluster has room for.
-        ray_address: of a Ray cluster, such as `auto` or `ray://head:10001`; by default Ray is started on this machine
-            and ends with the work.
+        workers: number of tasks at a time, with one thread each; with an address, the cluster decides.
+        ray_address: address of a Ray cluster, such as `auto` or `ray://head:10001`; by default Ray is started on this
+            machine and stopped after the work.
 
     >>> Execution(workers=2)
     Execution(executor='processes', workers=2, ray_address=None)
@@ -38,11 +38,11 @@ class Execution:
         if self.ray_address is not None and self.executor != "ray":
             raise InputError(
                 f"Expected an address of Ray only with executor ray; got {self.ray_address!r} with "
-                f"{self.executor}. Say executor ray, or leave the address out."
+                f"{self.executor}. Set executor to ray, or leave the address out."
             )
 
     def check(self) -> None:
-        """Raises `MissingExtraError` if Ray is wanted and missing, before any work."""
+        """Raises `MissingExtraError` if Ray is requested but not installed, before any work."""
         if self.executor == "ray":
             from neuraltrees.pools.ray_workers import ray_module
 

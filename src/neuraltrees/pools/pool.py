@@ -1,4 +1,4 @@
-"""Where many tasks are run: the interface of `Workers` and `RayWorkers`, and what they share."""
+"""The interface of `Workers` and `RayWorkers`, which run tasks, and what they share."""
 
 from __future__ import annotations
 
@@ -45,22 +45,24 @@ class Job(Protocol[GivenItem, GivenAnswer]):
 
 
 class Pool(ABC, Generic[Item, Answer]):
-    """A context in which tasks are run; leaving it ends all workers."""
+    """A context that runs tasks; leaving it ends all workers."""
 
     def __enter__(self) -> Pool[Item, Answer]:
         return self
 
     @abstractmethod
     def __exit__(self, *_: object) -> None:
-        """Ends all workers, in the middle of whatever they do."""
+        """Ends all workers, even in the middle of a task."""
 
     @abstractmethod
     def attempt(self, items: Sequence[Item]) -> Generator[tuple[Item, Answer], None, None]:
-        """Each item with its answer, as they are done; the first failure raises. `str(item)` names it in errors."""
+        """Yields each item with its answer, in the order in which they finish; the first failure raises an error, which
+        names the item by `str(item)`.
+        """
 
 
 def attempt(job: Job[Item, Answer], item: Item) -> Answer | Failure:
-    """The answer, or why there is none."""
+    """The answer, or the reason of a failure."""
     try:
         return job.answer(item)
     except Exception as error:
@@ -85,10 +87,10 @@ def how_to_resume(job: Job[Any, Any]) -> str:
 
 
 def as_bytes(job: Job[Any, Any]) -> bytes:
-    """A job on its way to a worker.
+    """A job as bytes, to send it to a worker.
 
-    Given to a process as it is, every tensor would become an open file of its own, and a system allows about 1,000.
-    Graphs cut out of one tensor share it here, where pickle would repeat it.
+    With multiprocessing's own pickling, every tensor would need an open file, of which a system allows about 1,000.
+    Unlike plain pickle, `torch.save` stores a tensor that several graphs share only once.
     """
     content = io.BytesIO()
     torch.save(job, content)
@@ -96,6 +98,6 @@ def as_bytes(job: Job[Any, Any]) -> bytes:
 
 
 def from_bytes(content: bytes) -> Job[Any, Any]:
-    """The job of `as_bytes`; only for what the process that started this one has sent."""
+    """The job of `as_bytes`; it unpickles, so only for bytes from the process that started this one."""
     job: Job[Any, Any] = torch.load(io.BytesIO(content), weights_only=False)
     return job

@@ -1,4 +1,4 @@
-"""Tasks on Ray: on this machine, or on a cluster."""
+"""Runs tasks on Ray: on this machine, or on a cluster."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from neuraltrees.pools.pool import (
     how_to_resume,
 )
 
-RETRIES = 3  # of a task whose worker was killed
+RETRIES = 3  # how often a task is run again after its worker was killed
 PATIENCE = 300.0  # seconds for the first worker on this machine to start
 
 
 def ray_module() -> ModuleType:
-    """Ray; `MissingExtraError` says how to install it."""
+    """The module of Ray; `MissingExtraError` if it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
-    # Of a worker that Ray ends because memory is short. It would start the task again for ever, and nobody would know.
+    # By default Ray retries a task for ever whose worker it has killed because memory ran short.
     os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of its own dependencies, at their import
@@ -46,15 +46,15 @@ def ray_module() -> ModuleType:
 
 
 class RayWorkers(Pool[Item, Answer]):
-    """Workers of Ray, each with one thread, so that results are those of `Workers`.
+    """Workers of Ray, each with one thread, so that results equal those of `Workers`.
 
-    A task whose worker is killed is run again by another, a few times. Nothing but answers comes back: what is kept of
-    them is up to the process that asks. A Ray that was started here ends with the pool, or with this process.
+    A task whose worker is killed is run again by another one, up to RETRIES times. Workers only return answers; this
+    process saves them. Ray that was started here is stopped with the pool, or with this process.
 
     Args:
-        make_job: makes what all tasks have in common, when the first of them is run.
-        count: how many tasks at a time on this machine; on a cluster its size decides.
-        address: of a cluster; None starts Ray on this machine.
+        make_job: makes the job, when the first task is run.
+        count: number of tasks at a time on this machine; on a cluster, its size decides.
+        address: address of a cluster; None starts Ray on this machine.
     """
 
     def __init__(self, make_job: Callable[[], Job[Item, Answer]], count: int = 1, address: str | None = None) -> None:
@@ -87,13 +87,13 @@ class RayWorkers(Pool[Item, Answer]):
             return
         job = self.sent
         device = getattr(self.job, "device", "cpu")
-        # On this machine all share a device, as processes do; without a share Ray would hide it.
+        # On this machine all workers share a GPU, as processes do; Ray hides the GPU from tasks without a share of it.
         share = 1 if self.address is not None else 1 / self.count
         gpus = share if torch.device(device).type == "cuda" else 0
         if self.address is not None:
             self._check_room(gpus)
         task = self.ray.remote(_done).options(num_cpus=1, num_gpus=gpus, max_retries=RETRIES, name=self.job.word)
-        # Here the number of tasks that are handed out decides how many are run at a time, on a cluster its room does.
+        # On this machine the number of submitted tasks limits how many run at a time; on a cluster, its resources do.
         waiting = list(reversed(items))
         most = self.count if self.address is None else len(items)
         while waiting or self.pending:
@@ -111,9 +111,9 @@ class RayWorkers(Pool[Item, Answer]):
             given: Answer | Failure = self.ray.get(task)
             return given
         except errors.OutOfMemoryError:
-            how, hint = "was ended by Ray, since memory ran out,", " Try fewer workers."
+            how, hint = "was ended by Ray, since memory ran out,", " Use fewer workers."
         except (errors.WorkerCrashedError, errors.NodeDiedError):
-            how, hint = f"died {RETRIES + 1} times", " Perhaps memory ran out: try fewer workers."
+            how, hint = f"died {RETRIES + 1} times", " Perhaps memory ran out: use fewer workers."
         except errors.RayError as error:
             first = str(error).strip().splitlines()[0][:300]
             how, hint = f"failed ({first})", ""
@@ -124,7 +124,7 @@ class RayWorkers(Pool[Item, Answer]):
     def _start(self, size: int) -> None:
         if self.ray.is_initialized():
             raise InputError(
-                "Expected no Ray in use by this process; it is connected to one. Call ray.shutdown() first."
+                "Expected a process that is not connected to Ray; it is connected. Call ray.shutdown() first."
             )
         if self.address is not None:
             _check_answers(self.address)
@@ -177,10 +177,10 @@ def _here() -> bool:
 
 
 def _check_answers(address: str) -> None:
-    """Raises `NeuralTreesError` at once if nothing listens at HOST:PORT, for which Ray itself tries for minutes."""
+    """Raises `NeuralTreesError` at once if nothing listens at HOST:PORT; Ray itself would retry for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
-        return  # auto, or another word of Ray's
+        return  # auto, or another name that Ray resolves
     try:
         socket.create_connection((host, int(port)), timeout=10).close()
     except OSError as error:
@@ -189,11 +189,11 @@ def _check_answers(address: str) -> None:
         ) from None
 
 
-_jobs: dict[str, Job[Any, Any]] = {}  # of a worker: the one it had last
+_jobs: dict[str, Job[Any, Any]] = {}  # in a worker: its last job, by token
 
 
 def _done(token: str, content: npt.NDArray[np.uint8], item: Any) -> Any:
-    """A task, in a worker."""
+    """Runs a task, in a worker."""
     torch.set_num_threads(1)
     if token not in _jobs:
         _jobs.clear()

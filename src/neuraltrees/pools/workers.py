@@ -1,4 +1,4 @@
-"""Trainings one after another in this process, or side by side in processes of their own, with the same results."""
+"""Runs tasks one after another in this process, or in several processes, with the same results."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from neuraltrees.pools.pool import (
 class Workers(Pool[Item, Answer]):
     """Processes of this machine.
 
-    One worker is this very process. However many there are, each computes with one thread: sums that are divided among
-    threads round differently, and the results would depend on the machine.
+    A single worker is this process itself. Every worker computes with one thread: sums that are divided among threads
+    round differently, so results would depend on the machine.
 
     Args:
-        make_job: makes what all tasks have in common, when the first of them is run.
+        make_job: makes the job, when the first task is run.
         count: number of workers.
-        one_thread: False: a single worker, which is this process, keeps the threads that it has.
+        one_thread: if false, a single worker keeps the number of threads of this process.
     """
 
     def __init__(self, make_job: Callable[[], Job[Item, Answer]], count: int = 1, one_thread: bool = True) -> None:
@@ -54,7 +54,7 @@ class Workers(Pool[Item, Answer]):
 
     def __exit__(self, *_: object) -> None:
         for pipe, process in self.pipes.items():
-            process.kill()  # it holds nothing: answers are saved by the process that hands them out
+            process.kill()  # nothing is lost: this process saves the answers
             process.join()
             process.close()
             pipe.close()
@@ -99,7 +99,7 @@ class Workers(Pool[Item, Answer]):
                 theirs.close()
                 self.pipes[mine] = process
                 fresh.append(mine)
-        # It follows when all processes have started, as sending waits until the other side has imported torch.
+        # The job is sent after all processes have started, since sending waits until a process has imported torch.
         job = as_bytes(self.job) if fresh else b""
         for pipe in fresh:
             try:
@@ -124,21 +124,21 @@ class Workers(Pool[Item, Answer]):
                 how = "closed its pipe"
             case _ if code < 0:
                 how = f"was ended by {signal.Signals(-code).name}"
-                hint = " Perhaps memory ran out: try fewer workers." if code == -signal.SIGKILL else ""
+                hint = " Perhaps memory ran out: use fewer workers." if code == -signal.SIGKILL else ""
             case _:
                 how = f"ended with exit code {code}"
-                hint = " A script that uses several workers calls tune under `if __name__ == '__main__':`."
+                hint = " A script that uses several workers must call tune under `if __name__ == '__main__':`."
         word = self.job.word
         when = f"before its first {word}" if item is None else f"at the {word} {item}"
         return NeuralTreesError(f"A worker {how} {when}.{hint} {how_to_resume(self.job)}")
 
 
 def _work(pipe: Connection) -> None:
-    """The life of a worker: tasks until the pipe closes."""
+    """The main function of a worker: runs tasks until the pipe is closed."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     try:
-        job = from_bytes(pipe.recv_bytes())  # of our own parent
+        job = from_bytes(pipe.recv_bytes())  # sent by the parent process
         while True:
             pipe.send(attempt(job, pipe.recv()))
     except (EOFError, OSError):
@@ -149,7 +149,7 @@ def _end_with_parent() -> None:
     parent = parent_process()
     assert parent is not None
     parent.join()
-    os._exit(1)  # in the middle of a task that nobody waits for any more
+    os._exit(1)  # even in the middle of a task
 
 
 @contextmanager
@@ -164,7 +164,7 @@ def _one_thread() -> Iterator[None]:
 
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    """Processes that start here ignore Ctrl-C, which a terminal sends to all; the one that hands out work ends them."""
+    """Processes started in this context ignore Ctrl-C, which a terminal sends to all; this process ends them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

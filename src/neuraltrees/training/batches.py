@@ -174,7 +174,7 @@ def make_batches(
 
 
 def joined_graphs(graphs: Sequence[Data], types: Sequence[str]) -> Data:
-    """One batch of the graphs, with all attributes that they have in common except `x`: PyG cannot batch sparse ones."""
+    """One batch of the graphs, with all their common attributes except `x`: PyG cannot batch sparse features."""
     common = set.intersection(*(set(graph.keys()) for graph in graphs)) - {"x", "num_nodes", "batch", "ptr"}
     bare = []
     for graph in graphs:

@@ -58,7 +58,7 @@ class Replay(Executor):
         self.device = device
         self.warm: set[Hashable] = set()
         self.graphs: dict[Hashable, torch.cuda.CUDAGraph] = {}
-        self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch has no types here
         self.pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, name: Hashable, work: Callable[[], None]) -> None:

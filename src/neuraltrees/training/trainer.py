@@ -153,7 +153,7 @@ class Trainer:
         return Epoch(done, self.training.epochs, loss, val, test, self.best_val.cpu())
 
     def result(self) -> Fitted:
-        """The result: the metrics of the best epoch of every run, and a new network with the weights of these epochs."""
+        """The metrics of the best epoch of every run, and a new network with the weights of these epochs."""
         done = self.epochs_done
         if done == 0:
             raise InputError("Expected at least one epoch of training before the result; got none.")

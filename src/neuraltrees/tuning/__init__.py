@@ -1,6 +1,6 @@
 """Hyper-parameter tuning: a grid has points, a trial trains all runs at a point, a search tries them and chooses one.
 
-Finished trials are in a store, a JSON file of named records, which the experiments use as well.
+Finished trials are saved in a store, a JSON file of named records, which the experiments use as well.
 """
 
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from neuraltrees.tuning.trials import Trial as Trial
     from neuraltrees.tuning.trials import Tuned as Tuned
 
-# The function `tune` is `neuraltrees.tune`: here its name is that of a module.
+# The function is exported as `neuraltrees.tune`; here `tune` is the name of a module.
 _LAZY = {
     "Grid": "neuraltrees.tuning.grid",
     "Point": "neuraltrees.tuning.grid",

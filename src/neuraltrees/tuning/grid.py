@@ -1,9 +1,9 @@
-"""Grids of hyper-parameters: the values to try of each, and the points that they span."""
+"""Grids of hyper-parameters: the values to try for each, and all their combinations."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import product
 from typing import TypeAlias, get_args, get_type_hints
 
@@ -15,7 +15,7 @@ Stages: TypeAlias = Sequence[Collection[str]]
 
 
 class Point(Mapping[str, Value]):
-    """One value of every hyper-parameter that is tuned, by name. Immutable and hashable.
+    """One value for every tuned hyper-parameter, by name. Immutable and hashable.
 
     >>> point = Point(layers=2, lr=0.01)
     >>> point["layers"], str(point), point == Point(lr=0.01, layers=2)
@@ -52,11 +52,11 @@ class Point(Mapping[str, Value]):
         """
         of_network = {name: value for name, value in self.items() if _spec(name) is NetworkSpec}
         of_training = {name: value for name, value in self.items() if _spec(name) is TrainingSpec}
-        return replace(network, **of_network), replace(training, **of_training)  # type: ignore[arg-type]
+        return network.replace(**of_network), training.replace(**of_training)
 
 
 class Grid(Mapping[str, tuple[Value, ...]]):
-    """The values to try of each hyper-parameter: any options of `NetworkSpec` and `TrainingSpec`.
+    """The values to try for each hyper-parameter: any options of `NetworkSpec` and `TrainingSpec`.
 
     Numbers are sorted in ascending order, other values stay in the order given. Immutable and hashable.
 
@@ -98,11 +98,11 @@ class Grid(Mapping[str, tuple[Value, ...]]):
         return [Point(**dict(zip(self, values, strict=True))) for values in product(*self.values())]
 
     def replace(self, **axes: Iterable[Value]) -> Grid:
-        """The same grid with other values of some hyper-parameters, or with more of them."""
+        """A copy with other values for some hyper-parameters, or with more hyper-parameters."""
         return Grid(**(dict(self) | axes))
 
     def stage(self, names: Collection[str], best: Mapping[str, Value]) -> Grid:
-        """The part in which these hyper-parameters vary; all others are as in `best`, or else at their first value.
+        """The part in which these hyper-parameters vary; the others have their values in `best`, else their first ones.
 
         >>> Grid(layers=(1, 2), dropout=(0.25, 0.5), lr=(0.1, 0.2)).stage(["lr"], {"layers": 2})
         Grid(layers=(2,), dropout=(0.25,), lr=(0.1, 0.2))
@@ -110,7 +110,7 @@ class Grid(Mapping[str, tuple[Value, ...]]):
         return Grid(**{n: values if n in names else (best.get(n, values[0]),) for n, values in self.items()})
 
     def stages(self, wanted: Stages) -> list[tuple[str, ...]]:
-        """The hyper-parameters of this grid by stage; those that no stage names join the first.
+        """The hyper-parameters of this grid by stage; those that no stage names belong to the first.
 
         >>> Grid(layers=(1, 2), heads=(2, 4), dropout=(0.25, 0.5)).stages(PAPER_STAGES)
         [('heads', 'layers'), ('dropout',)]
@@ -127,7 +127,7 @@ def shown(value: Value) -> str:
 
 
 def _spec(name: str) -> type[NetworkSpec] | type[TrainingSpec]:
-    """The specification that has the option of that name."""
+    """The specification with the option of that name."""
     options = {each.name: spec for spec in (NetworkSpec, TrainingSpec) for each in fields(spec)}
     if name not in options:
         raise InputError(
@@ -143,7 +143,7 @@ def _axis(name: str, values: Iterable[Value]) -> tuple[Value, ...]:
     if not listed:
         raise InputError(f"Expected at least one value of {name}; got none.")
     for value in listed:
-        spec(**{name: value})  # type: ignore[arg-type]  # raises for a value that cannot be trained with
+        spec(**{name: value})  # type: ignore[arg-type]  # values are checked here, at run time
     if len(set(listed)) < len(listed):
         raise InputError(f"Expected every value of {name} once; got {', '.join(map(str, listed))}.")
     hint = get_type_hints(spec)[name]

@@ -1,4 +1,4 @@
-"""A training as the record that a store keeps: every run, the time it took and the machine."""
+"""The record of a training in a store: the metrics of every run, the duration and the machine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def train_record(
 
 @dataclass(frozen=True)
 class TrialJob:
-    """What all trials of a search have in common: the answer to a point of its grid is the record of a training."""
+    """What all trials of a search have in common; its answer for a point of the grid is the record of a training."""
 
     task: Task
     runs: Sequence[Run]
@@ -59,7 +59,7 @@ class TrialJob:
 
 
 def machine(device: torch.device | str, threads: int | None = None) -> dict[str, Any]:
-    """The device, the number of CPU threads (by default torch's own) and the versions that a result was made with."""
+    """The device, the number of CPU threads (by default torch's own) and the versions of a result."""
     cuda = torch.device(device).type == "cuda"
     threads = threads or torch.get_num_threads()
     cpu = f"CPU ({platform.machine()}, {threads} thread{'s' if threads > 1 else ''})"

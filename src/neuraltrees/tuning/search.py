@@ -1,4 +1,4 @@
-"""The search over a grid, in one stage or several; finished trials are in a store, so that it is resumable."""
+"""The search over a grid, in one or several stages; finished trials are saved, so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def search(
 
     Args:
         grid: the values to try.
-        stages: the hyper-parameters that each stage varies; those that none names join the first.
-        pool: where trials are run.
-        store: has the trials that are finished, and gets those that are run now.
-        name: tells this search from others in the same store.
-        settings: the settings of a trial, if the store's subject does not say them.
-        higher_is_better: whether the metric is better where it is higher.
-        on_trial: called with every trial, those that the store already has included.
+        stages: the hyper-parameters that each stage varies; those that no stage names belong to the first.
+        pool: runs the trials.
+        store: holds the finished trials; new ones are added.
+        name: distinguishes this search from others in the same store.
+        settings: the settings of a trial, if the store's subject does not contain them.
+        higher_is_better: whether higher values of the metric are better.
+        on_trial: called with every trial, including those already in the store.
     """
     tell = on_trial or (lambda trial: None)
 
@@ -72,7 +72,7 @@ def search(
 def finished_search(
     results: Results, grid: Grid, stages: Stages, *, name: Name | None = None, higher_is_better: bool = True
 ) -> Tuned:
-    """The outcome of a search that is finished, from its results; `InputError` if a trial is missing."""
+    """The outcome of a finished search, from its results; `InputError` if a trial is missing."""
 
     def finish(number: int, points: list[Point], _: Mapping[Point, Name]) -> Iterable[Trial]:
         records = ((point, results.one(**_name(name, number, point))) for point in points)
@@ -85,7 +85,7 @@ Finish: TypeAlias = Callable[[int, list[Point], Mapping[Point, Name]], Iterable[
 
 
 def _staged(grid: Grid, stages: Stages, finish: Finish, name: Name | None, higher_is_better: bool) -> Tuned:
-    """Stage after stage, each told which points were tried before and by what names their records go."""
+    """Runs one stage after another; each gets the points tried before, with the names of their records."""
     listed = grid.stages(stages)
     best: Mapping[str, Any] = {}
     trials, chosen, tried = list[Trial](), list[Trial](), dict[Point, Name]()

@@ -1,7 +1,7 @@
-"""Results as a JSON file of named records, written whole after every record: an interrupted work is resumable.
+"""Results as a JSON file of named records, written atomically after every record, so that work can be resumed.
 
-A file says which experiment it holds and, as its subject, all settings that its results depend on. A record has a name,
-perhaps settings of its own, and any values:
+A file names its experiment and, as its subject, all settings that its results depend on. A record has a name, possibly
+settings of its own, and any values:
 
     {"experiment": "table1", "subject": {}, "note": "…", "records": [{"name": {"conv": "gcn"}, "seconds": 28.7, …}, …]}
 """
@@ -29,13 +29,13 @@ _MISSING = object()
 
 @dataclass(frozen=True)
 class Results:
-    """What a file of results holds.
+    """The content of a file of results.
 
     Args:
-        experiment: what the records are of.
-        records: each with its `name`, and `settings` if it has any, beside its values.
+        experiment: the experiment that the records belong to.
+        records: each with its `name`, its `settings` if it has any, and its values.
         subject: the settings that all records depend on.
-        note: a remark, written by hand and kept.
+        note: a remark that was added by hand, and is kept.
 
     >>> results = Results("x", [{"name": {"conv": "gcn", "k": None}, "test": 0.5}, {"name": {"conv": "gat"}}])
     >>> results.one(conv="gcn", k=None)["test"], len(results.find()), results.find(k=4)
@@ -49,12 +49,12 @@ class Results:
 
     @classmethod
     def read(cls, path: PathLike) -> Results:
-        """Reads a file; anything but a whole file of results raises `InputError`."""
+        """Reads a file; `InputError` unless it is a complete file of results."""
         remedy = "Restore it, or choose another folder."
         try:
             content = json.loads(Path(path).read_bytes())
         except ValueError as error:
-            raise InputError(f"Expected {path} to be a file of results; got no JSON: {error}. {remedy}") from None
+            raise InputError(f"Expected {path} to be a file of results; it is not JSON: {error}. {remedy}") from None
         try:
             found = cls(content["experiment"], content["records"], content["subject"], content.get("note", ""))
             sound = isinstance(found.subject, dict) and all(isinstance(each["name"], dict) for each in found.records)
@@ -65,12 +65,12 @@ class Results:
         return found
 
     def find(self, **name: Any) -> list[Record]:
-        """The records whose names have these values."""
+        """The records whose names contain these values."""
         wanted = name.items()
         return [each for each in self.records if all(each["name"].get(key, _MISSING) == value for key, value in wanted)]
 
     def one(self, **name: Any) -> Record:
-        """The first of the records whose names have these values; `InputError` if there is none."""
+        """The first record whose name contains these values; `InputError` if there is none."""
         found = self.find(**name)
         if not found:
             raise InputError(f"Expected {in_words(name)} in the results of {self.experiment}; got none.")
@@ -85,7 +85,7 @@ class Store:
         self._places = {_key(each["name"]): place for place, each in enumerate(results.records)}
 
     def get(self, name: Name, settings: Settings | None = None) -> Record | None:
-        """The record of that name, None if there is none; one of other settings raises `InputError`."""
+        """The record of that name, or None; `InputError` if it has other settings."""
         place = self._places.get(_key(name))
         if place is None:
             return None
@@ -99,7 +99,7 @@ class Store:
         return record
 
     def add(self, name: Name, values: Mapping[str, Any], settings: Settings | None = None) -> Record:
-        """Writes a record, instead of the one of the same name if there is one; what is not finite becomes null."""
+        """Writes a record, replacing one of the same name; numbers that are not finite become null."""
         record: Record = {"name": dict(name), **({"settings": dict(settings)} if settings else {}), **values}
         record = _plain(record)
         place = self._places.setdefault(_key(name), len(self.results.records))
@@ -108,7 +108,7 @@ class Store:
         return record
 
     def arrange(self, names: Sequence[Name]) -> None:
-        """Puts the records of these names in their order, before all others; which was done first does not show."""
+        """Sorts the records of these names into their order, before all others, whatever order they were added in."""
         wanted = {_key(name): place for place, name in enumerate(names)}
         last = len(wanted)
         records = sorted(self.results.records, key=lambda each: wanted.get(_key(each["name"]), last))
@@ -129,18 +129,17 @@ class Store:
 def open_store(
     path: PathLike, experiment: str, subject: Settings | None = None, defaults: Settings | None = None
 ) -> Iterator[Store]:
-    """Opens a file of results for writing, while no other process does; it is made when the first record is added.
+    """Opens a file of results for writing and locks it; it is created when the first record is added.
 
     Args:
         path: the JSON file.
-        experiment: what its records are of.
-        subject: the settings that all records depend on; a file of other settings is refused.
-        defaults: values of settings that a file does not know: they are younger than the file, whose results had what
-            is now the default.
+        experiment: the experiment that its records belong to.
+        subject: the settings that all records depend on; a file with other settings is refused.
+        defaults: values of settings that are missing in the file, since they were introduced after it was written.
     """
     path = Path(path)
     make_folder(path.parent)
-    with locked(path):  # two processes that both do what is missing would do it twice
+    with locked(path):  # two processes would both do the missing work
         here = _plain(subject or {})
         found = Results.read(path) if path.exists() else Results(experiment, subject=here)
         if found.experiment != experiment:
@@ -170,7 +169,7 @@ def _key(name: Name) -> str:
 
 
 def _differing(there: Settings, here: Settings, defaults: Settings) -> list[str]:
-    """The settings that are not the same, in words; long values are left out."""
+    """The names of the settings that differ, with their values unless these are long."""
     had, wanted, default = _flat(there), _flat(_plain(here)), _flat(_plain(defaults))
     had = {name: default[name] for name in wanted if name in default} | had
     found = []
@@ -192,7 +191,7 @@ def _flat(settings: Settings, prefix: str = "") -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON gives it back."""
+    """The value as it is after writing and reading JSON; numbers that are not finite become None."""
     match value:
         case float():
             return value if math.isfinite(value) else None

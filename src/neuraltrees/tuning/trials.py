@@ -1,4 +1,4 @@
-"""Trials: the training of all runs at one point of a grid, and the rule by which one of them is chosen."""
+"""Trials: the training of all runs at one point of a grid, and the rule for choosing the best one."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 from neuraltrees.errors import InputError
 from neuraltrees.tuning.grid import Grid, Point
 
-# Accuracies are ratios in single precision: means that are closer than this are equal, means that differ are not.
+# Accuracies are ratios in single precision: means that differ by less are equal up to rounding.
 TIE = 1e-6
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The result of training at one point of a grid. Trials are equal if all but their seconds are.
+    """The result of training at one point of a grid. Trials are compared without `seconds` and `resumed`.
 
     Args:
         point: the hyper-parameters.
         val, test: metrics of every run at its best validation epoch.
         parameters: number of weights of the network.
         stage: the stage of the search, from 1.
-        seconds: how long the training took; 0 for a point that an earlier stage has tried.
-        resumed: whether it was found in the store rather than trained now.
+        seconds: duration of the training; 0 for a point that an earlier stage has tried.
+        resumed: whether it comes from the store instead of being trained now.
     """
 
     point: Point
@@ -49,7 +49,7 @@ class Trial:
 
     @property
     def val_std(self) -> float | None:
-        """The standard deviation among the runs; one run has none."""
+        """The standard deviation over the runs; None for a single run."""
         if len(self.val) < 2:
             return None
         return statistics.stdev(self.val) if all(map(math.isfinite, self.val)) else math.nan
@@ -62,8 +62,8 @@ class Trial:
 def select(trials: Iterable[Trial], higher_is_better: bool = True) -> Trial:
     """The trial with the best mean of the validation metric.
 
-    Of means within 1e-6 of the best, the network with the fewest weights wins, then the first in the order given. Test
-    metrics play no part; a mean that is not finite never wins.
+    Among means within 1e-6 of the best, the network with the fewest weights is chosen, then the first in the given
+    order. Test metrics are not used; a trial whose mean is not finite is never chosen.
 
     >>> small, large = (Trial(Point(hidden=h), (0.5,), (0.5,), parameters=100 * h) for h in (4, 8))
     >>> select([large, small]).point
@@ -87,10 +87,10 @@ class Tuned:
         grid: what was tried.
         stages: the hyper-parameters that each stage varied.
         trials: all trials, stage after stage, in the order of the grid.
-        chosen: the chosen trial of every stage; the last one counts.
-        higher_is_better: whether the metric is better where it is higher.
+        chosen: the chosen trial of every stage; the last one is the result.
+        higher_is_better: whether higher values of the metric are better.
         metric: the name of the metric.
-        percent: whether it is shown in per cent.
+        percent: whether it is shown as a percentage.
     """
 
     grid: Grid

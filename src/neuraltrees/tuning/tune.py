@@ -45,25 +45,25 @@ def tune(
     """Finds the hyper-parameters with the best mean of the validation metric.
 
     By default as in the paper: the first stage tries all rounds, sizes and learning rates with the lowest dropout and
-    regularisation, the second all dropouts and regularisations with the best of the first. `select` has the rule by
-    which one is chosen. Test metrics are stored, and play no part.
+    regularisation, the second all dropouts and regularisations with the best values of the first. `select` defines
+    which trial is chosen. Test metrics are stored, but not used.
 
-    Finished trials are saved in the folder. After an interruption of any kind the same call runs those that are
-    missing, and returns what an uninterrupted one returns.
+    Finished trials are saved in the folder. After an interruption the same call runs the missing trials and returns
+    what an uninterrupted one returns.
 
     Args:
         task: the graphs.
         runs: seed and split of each run; all runs of a trial are trained at once.
-        network, training: everything that is not tuned.
+        network, training: all options that are not tuned.
         grid: the values to try.
         folder: where the trials are saved, in `tuning.json`; a folder with other trials is refused.
-        stages: the hyper-parameters that each stage varies; those that none names join the first.
-        workers: how many trials at a time. With several processes, a script calls this under
+        stages: the hyper-parameters that each stage varies; those that no stage names belong to the first.
+        workers: number of trials at a time. A script that uses several processes must call this under
             `if __name__ == "__main__":`.
-        executor: what runs them: `processes` of this machine, or `ray`; the results are the same.
-        ray_address: of a Ray cluster; by default Ray is started on this machine and ends with the search.
-        device: where to train; all workers share it.
-        on_trial: called with every trial, those that the folder already has included.
+        executor: what runs the trials: `processes` of this machine, or `ray`; the results are the same.
+        ray_address: address of a Ray cluster; by default Ray is started on this machine and stopped after the search.
+        device: the device to train on, shared by all workers.
+        on_trial: called with every trial, including those already in the folder.
     """
     check_arguments(task, network, training, runs)
     execution = Execution(executor, workers, ray_address)
@@ -99,12 +99,12 @@ def tune(
 
 
 def has_trials(folder: PathLike) -> bool:
-    """Whether a folder has trials of a tuning, finished or not."""
+    """Whether a folder has trials of a search, finished or not."""
     return (Path(folder) / FILE).exists()
 
 
 def stored_grid(folder: PathLike) -> Grid:
-    """The grid of the tuning in a folder."""
+    """The grid of the search in a folder."""
     return Grid(**Results.read(Path(folder) / FILE).subject["grid"])
 
 

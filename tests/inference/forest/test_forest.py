@@ -367,7 +367,7 @@ def test_tables_in_log_space_count_as_well() -> None:
         ({"cardinalities": [2, 2, 2]}, r"Expected cardinalities as 2 integers; got int64 of shape \(3,\)"),
         ({"cardinalities": [2, 0]}, "Expected cardinalities of at least 1; got 0 in place 1"),
         ({"cardinalities": [2.0, 2.0]}, "Expected cardinalities as 2 integers; got float64"),
-        ({"owner": [0, 1]}, r"Expected edges inside graphs; edge \(0, 1\) joins variables of two owners"),
+        ({"owner": [0, 1]}, r"Expected edges inside graphs; edge \(0, 1\) joins variables of different owners"),
         ({"owner": [0, -1]}, "Expected owner of at least 0; got -1 in place 1"),
         ({"relation": [0, 1]}, "Expected relation as 1 integers"),
         ({"order": [0]}, "Expected an order of all 2 variables; got 1 of them"),
@@ -383,7 +383,7 @@ def test_wrong_structures(arguments: dict[str, Any], message: str) -> None:
 
 
 def test_an_owner_beside_a_list() -> None:
-    with pytest.raises(nt.InputError, match=r"Expected owner for a union of graphs alone; got it beside a list"):
+    with pytest.raises(nt.InputError, match=r"Expected owner only for a union of graphs; got it with a list"):
         Forest.of([PAIR], 2, owner=[0, 0])
 
 

@@ -135,7 +135,9 @@ def test_what_is_no_convolution() -> None:
 
 def test_what_has_no_place_cannot_be_kept() -> None:
     spec = NetworkSpec(conv=dropping)
-    with pytest.raises(nt.InputError, match="Expected conv as a class or function of a module, to be named in a file"):
+    with pytest.raises(
+        nt.InputError, match="Expected conv as a class or function of a module, so that a file can name it"
+    ):
         spec.as_dict()
     assert NetworkSpec(conv=GraphConv).as_dict()["conv"] == "torch_geometric.nn.conv.graph_conv:GraphConv"
     assert TrainingSpec().as_dict()["epochs"] == 1000

@@ -8,6 +8,7 @@ import networkx as nx
 import pytest
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 import neuraltrees as nt
 from neuraltrees.nn import BagRounds, GraphHead
@@ -223,3 +224,18 @@ def test_options_are_checked() -> None:
         network(data.x, network.plan(data))
     with pytest.raises(nt.InputError, match="H-tree"):
         network.plan(featured(SHAPES["K4"]))
+
+
+def test_a_plan_without_the_bags_or_codes_that_a_network_reads_is_refused() -> None:
+    data = nt.ToHTree(method="canonical", terminal="bag")(
+        Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]), num_nodes=3)
+    )
+    graph, tree, coded = (
+        nt.NeuralTree(2, 4, 3, 2, schedule=BagRounds.having(**options))
+        for options in ({"parts": "graph"}, {"parts": "graph+tree"}, {"parts": "graph+tree", "codes": True})
+    )
+    x = torch.randn(3, 2)
+    for model, other in ((tree, graph), (coded, graph), (coded, tree)):
+        with pytest.raises(nt.InputError, match="Expected a plan with bags"):
+            model(x, other.plan(data))
+    assert graph(x, coded.plan(data)).shape == tree(x, coded.plan(data)).shape == (3, 3)  # they read less of it

@@ -1,4 +1,4 @@
-"""Approximate marginals by the same potentials, to see how much exact ones are worth."""
+"""Approximate marginals from the same potentials, for comparison with exact ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from neuraltrees.inference.crf.tables import EdgeTables
 def loopy_beliefs(
     unary: Tensor, tables: EdgeTables, ends: Tensor, iterations: int = 50, damping: float = 0.5
 ) -> Tensor:
-    """Marginals by loopy belief propagation: all messages at once, damped in the logarithm; exact on trees.
+    """Marginals by loopy belief propagation with parallel updates and damped log-messages; exact on trees.
 
     Shapes: unary :math:`(B, n, D)`, ends :math:`(2, E)` → :math:`(B, n, D)`
     """
@@ -27,7 +27,7 @@ def loopy_beliefs(
 
 
 def mean_field(unary: Tensor, tables: EdgeTables, ends: Tensor, iterations: int = 100, damping: float = 0.5) -> Tensor:
-    """Marginals by naive mean field: independent nodes that are closest to the joint distribution.
+    """Marginals by naive mean field: the product distribution closest to the joint distribution.
 
     Shapes: as those of `loopy_beliefs`
     """

@@ -1,4 +1,4 @@
-"""Checks of what a conditional random field is made of and asked."""
+"""Checks of the arguments of a conditional random field."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_limits(states: Any, max_treewidth: Any, samples: Any, seed: Any, memor
 
 
 def united(graph: Any) -> tuple[Graph, Int64, int]:
-    """A union of graphs, the graph of every node, and how many there are."""
+    """The union of some graphs, the graph of every node, and the number of graphs."""
     if isinstance(graph, Graph):
         return graph, np.zeros(graph.num_nodes, np.int64), 1
     if isinstance(graph, Data):
@@ -71,7 +71,7 @@ def check_numbers(unary: Tensor, pairwise: Tensor) -> None:
 
 
 def check_together(total: Tensor) -> None:
-    """Raises an error where the known labels of a graph exclude each other. Shapes: total :math:`(B, G)`"""
+    """Raises an error if the known labels of a graph exclude each other. Shapes: total :math:`(B, G)`"""
     wrong = (total.detach() == -torch.inf).nonzero()
     if len(wrong):
         raise ZeroProbabilityError(

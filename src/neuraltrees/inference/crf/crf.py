@@ -25,25 +25,26 @@ Kind: TypeAlias = Literal["one", "relation", "edge"]
 
 
 class CRF:
-    r"""Exact answers about labels that depend on those of their neighbours:
+    r"""Exact inference for labels of nodes that depend on the labels of their neighbours:
 
     .. math:: p(y) \propto \exp\Bigl(\sum_v \theta_v(y_v) + \sum_{uv \in E} \theta_{uv}(y_u, y_v)\Bigr)
 
-    It works out a tree decomposition once for a graph, or for a batch of graphs, and once more for every mask of known
-    labels: these fold into the potentials of their neighbours, and only the graph of the others is decomposed. Answers
-    are differentiable in all potentials, on CPU and GPU.
+    A tree decomposition is computed once for a graph, or a batch of graphs, and once for every mask of known labels:
+    known labels are folded into the potentials of their neighbours, and only the subgraph of the other nodes is
+    decomposed. Answers are differentiable in all potentials, on CPU and GPU.
 
     Args:
         graph: one graph, a list of them, or PyG's `Data` or `Batch`; nodes of several follow one another.
-        labels: number of labels, one for all nodes or one per node; by default as many as the potentials have.
+        labels: number of labels, one for all nodes or one per node; by default the number that the potentials have.
         relation: the number of the table of every edge, in the order of `edges`.
-        states: where tables would be too large, keep only so many labels of every node, the most probable by its own
-            potentials and the known labels next to it. The others get probability 0.
-        max_treewidth: where the graph is too wide, keep a sampled subgraph of this treewidth.
-        samples: over how many sampled subgraphs marginals and log Z are averaged.
-        seed: of the samples.
-        memory_limit: bytes that tables may take; by default half of the memory of the machine, or of the GPU. What does
-            not fit at once is computed in parts; a graph that does not fit alone raises `ModelTooLargeError`.
+        states: if tables would be too large: the number of labels to keep per node, the most probable ones by its own
+            potentials and its known neighbours. The others get probability 0.
+        max_treewidth: if the graph is too wide: the treewidth of a sampled subgraph to use instead.
+        samples: number of sampled subgraphs over which marginals and log Z are averaged.
+        seed: seed of the samples.
+        memory_limit: bytes that tables may take; by default half of the memory of the machine, or of the GPU. Graphs
+            that do not fit together are computed one after another; a single graph that does not fit raises
+            `ModelTooLargeError`.
 
     Shapes: unary :math:`(*B, n, C)`, whose entries beyond the labels of a node are not read; pairwise :math:`(C, C)`
     for all edges, :math:`(T, C, C)` by `relation`, or :math:`(E, C, C)` by edge, also with the batch before it; entries
@@ -106,7 +107,7 @@ class CRF:
         Args:
             unary: log-potentials of nodes; -inf forbids a label.
             pairwise: log-potentials of edges.
-            known: labels that are known, -1 elsewhere; one mask for all of the batch, or one for every entry.
+            known: known labels, -1 elsewhere; the same for the whole batch, or one row per entry.
 
         Shapes: unary :math:`(*B, n, C)`, known :math:`(n)` or :math:`(*B, n)`
         """
@@ -117,7 +118,7 @@ class CRF:
         return CRFAnswer(marginals.view(unary.shape), total.view(*case.batch, self.num_graphs))
 
     def log_partition(self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None) -> Tensor:
-        """Log Z of every graph given the known labels, quicker than with marginals. Shapes: → :math:`(*B, G)`"""
+        """Log Z of every graph given the known labels, faster than with marginals. Shapes: → :math:`(*B, G)`"""
         case = self._case(unary, pairwise, known)
         return case.solver.log_partition(case.unary, case.tables, case.given).view(*case.batch, self.num_graphs)
 
@@ -131,7 +132,8 @@ class CRF:
     def conditionals(self, unary: Tensor, pairwise: Tensor, known: Tensor) -> Tensor:
         """Log-probabilities of every node's labels given the known labels of its neighbours; other edges are left out.
 
-        A node's own label is not used: the sum over labelled nodes of that of their label is the pseudo-likelihood.
+        A node's own label is not used: the sum of the entries at the labels of labelled nodes is the log
+        pseudo-likelihood.
 
         Shapes: → :math:`(*B, n, C)`
         """
@@ -196,7 +198,7 @@ class CRF:
         return found if wanted else found.detach()
 
     def _solver(self, width: int, kind: Kind) -> Solver:
-        """The engine for potentials of so many labels, with one table for all edges, per relation, or per edge."""
+        """The engine for potentials of `width` labels, with one table for all edges, per relation, or per edge."""
         if (width, kind) not in self._solvers:
             labels = np.full(self.num_nodes, width if self._labels is None else self._labels)
             if labels.max(initial=1) > width:
@@ -214,7 +216,7 @@ class CRF:
         return self._solvers[width, kind]
 
     def _case(self, unary: Tensor, pairwise: Tensor, known: Tensor | None) -> _Case:
-        """All that was given, checked, with one batch dimension."""
+        """All arguments, checked, with one batch dimension."""
         if not isinstance(unary, Tensor) or unary.dim() < 2 or unary.shape[-2] != self.num_nodes:
             came = tuple(unary.shape) if isinstance(unary, Tensor) else type(unary).__name__
             raise InputError(f"Expected unary of shape (*, {self.num_nodes}, labels), one row per node; got {came}.")

@@ -1,4 +1,4 @@
-"""What is left of a graph once some labels are known: a smaller graph, into whose potentials they are folded."""
+"""The subgraph of the nodes without known labels, with the known labels folded into its potentials."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Structure:
         graph: the graph.
         labels: number of labels of every node.
         owner: the graph of every node, if it is a union.
-        num_graphs: how many there are.
-        index: of the tables of every edge; see `EdgeTables`.
-        num_tables: how many shared tables there are.
+        num_graphs: number of graphs.
+        index: the numbers of the tables of every edge; see `EdgeTables`.
+        num_tables: number of shared tables.
         weighted: whether tables have weights.
         ends: both ends of every edge, the lower number first.
 
@@ -59,7 +59,7 @@ class Structure:
         return self.graph.num_nodes
 
     def repeated_ends(self, copies: int) -> Tensor:
-        """The ends of the edges of so many copies of the graph, one after another. Shapes: :math:`(2, copies · E)`"""
+        """The ends of the edges of `copies` copies of the graph. Shapes: :math:`(2, copies · E)`"""
         if copies == 1:
             return self.ends
         shift = self.num_nodes * torch.arange(copies, device=self.ends.device)
@@ -68,13 +68,13 @@ class Structure:
 
 @dataclass(frozen=True)
 class Limits:
-    """How exact inference is bounded where the graph of the unknown nodes is too wide.
+    """Limits of inference if the subgraph of the unknown nodes is too wide.
 
     Args:
-        states: keep only so many labels of a node, the most probable ones by its own potentials; None for all.
-        max_treewidth: keep only the edges of a sampled subgraph of this treewidth; None for all.
-        samples: over how many sampled subgraphs answers are averaged.
-        seed: of the first sample.
+        states: number of labels to keep per node, the most probable ones by its own potentials; None for all.
+        max_treewidth: treewidth of a sampled subgraph whose edges are kept; None for all edges.
+        samples: number of sampled subgraphs over which answers are averaged.
+        seed: seed of the first sample.
         memory_limit: in bytes; see `Forest`.
         chunk_entries: see `Forest`.
     """
@@ -101,10 +101,10 @@ class Links:
 
 @dataclass(frozen=True, eq=False)
 class Remainder:
-    """A plan: the graph of the unknown nodes, and how the known labels enter its potentials.
+    """A plan: the subgraph of the unknown nodes, and how the known labels enter its potentials.
 
-    Nodes are numbered through `copies` of the graph, one per mask of known nodes: with a single mask for the whole
-    batch there is one copy, whatever the size of the batch.
+    Nodes are numbered over `copies` of the graph, one copy per mask of known nodes: a single mask for the whole batch
+    needs one copy, whatever the size of the batch.
 
     Shapes: variables (the unknown nodes) :math:`(V)`, fixed (the known ones) :math:`(K)`, inner (the edges between
     unknown nodes) :math:`(E')`, settled (those between known ones) :math:`(E'')`; `ends` and `settled_ends` are theirs
@@ -141,7 +141,7 @@ class Remainder:
         return found
 
     def constant(self, unary: Tensor, tables: EdgeTables, known: Tensor) -> Tensor:
-        """The score of the known labels alone, per graph. Shapes: → :math:`(B, G)`"""
+        """The score of the known labels, per graph. Shapes: → :math:`(B, G)`"""
         total = unary.new_zeros(len(unary), self.num_graphs)
         if self.trivial:
             return total
@@ -156,7 +156,7 @@ class Remainder:
         return total
 
     def potentials(self, unary: Tensor, tables: EdgeTables) -> tuple[Tensor, Tensor, Tensor | None]:
-        """What the forest reads: potentials of variables, tables, and the labels that are kept if not all are.
+        """The inputs of the forest: potentials of variables and tables; and the kept labels if `states` is set.
 
         Shapes: unary :math:`(B, V, D)` → :math:`(B, V, m)`, :math:`(B, T, m, m)` and :math:`(B, V, m)`
         """
@@ -231,13 +231,13 @@ def make_remainders(structure: Structure, known: Tensor, limits: Limits) -> tupl
             **options,
         )
         found.append(Remainder(forest=forest, inner=tensor(inner[kept]), ends=tensor(ends[:, kept]), **common))
-        if graph.num_edges == whole.num_edges:  # nothing was left out: this one is exact
+        if graph.num_edges == whole.num_edges:  # the sample has all edges, so it is exact
             break
     return tuple(found)
 
 
 def _tables_of(structure: Structure, copies: int) -> Int64:
-    """The number of the table of every edge of the union, where every edge has one; the tables of all copies differ."""
+    """The number of the table of every edge of all copies, for one table per edge; copies have different tables."""
     number, count = structure.index[:, 0].cpu().numpy(), structure.num_tables
     transposed = number >= count
     place = np.arange(copies)[:, None] * count + (number - count * transposed)
@@ -246,7 +246,7 @@ def _tables_of(structure: Structure, copies: int) -> Int64:
 
 
 def _edges_of(graph: Graph, ends: Int64, nodes: int) -> Int64:
-    """The places among all edges of those that a subgraph has, in its order."""
+    """The numbers, among all edges, of the edges of a subgraph, in its order."""
     source, target = graph._upper_edges()
     code = ends[0] * nodes + ends[1]
     order = np.argsort(code)

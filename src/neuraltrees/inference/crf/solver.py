@@ -1,4 +1,4 @@
-"""The engine of a conditional random field: plans for known labels, and answers by them."""
+"""The engine of a conditional random field: plans for masks of known labels, and inference with them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from neuraltrees.inference.crf.tables import EdgeTables
 from neuraltrees.inference.forest import Forest
 from neuraltrees.movable import moved
 
-PLANS = 64  # masks of known nodes whose plans are kept
+PLANS = 64  # number of masks of known nodes whose plans are cached
 Plans: TypeAlias = tuple[Remainder, ...]
 Choose: TypeAlias = Callable[[Forest, Tensor, Tensor], Tensor]
 
@@ -34,7 +34,7 @@ class CRFAnswer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Known labels, -1 elsewhere, and the plans of inference given them; None where no label is known.
+    """Known labels, -1 elsewhere, or None if no label is known; and the plans of inference given them.
 
     Shapes: known :math:`(n)` for all of the batch or :math:`(B, n)`
     """
@@ -56,12 +56,12 @@ class Solver:
     kept: OrderedDict[Any, Plans] = field(default_factory=OrderedDict)
 
     def to(self, device: torch.device | str) -> Solver:
-        """The same with its indices on a device; plans are made anew."""
+        """The same with its indices on a device; cached plans are dropped."""
         there = torch.device(device)
         return replace(self, structure=moved(self.structure, there), device=there, kept=OrderedDict())
 
     def given(self, known: Tensor | None) -> Evidence:
-        """The known labels with the plans of inference given them, one per sampled subgraph; made once for a mask."""
+        """The known labels with the plans of inference given them, one per sampled subgraph; cached by mask."""
         key: Any = None
         if known is not None:
             key = known.shape, np.packbits((known >= 0).cpu().numpy()).tobytes()
@@ -83,7 +83,7 @@ class Solver:
 
         Args:
             unary, tables: the potentials.
-            given: what `given` returned for the known labels.
+            given: the result of `given` for the known labels.
             check: see `Forest.run`.
         """
         ready = _Ready.of(unary, tables, given)
@@ -103,12 +103,12 @@ class Solver:
         return self._total(ready, totals)
 
     def pick(self, unary: Tensor, tables: EdgeTables, given: Evidence, choose: Choose) -> Tensor:
-        """Labels of all nodes that a forest chooses. Shapes: → :math:`(B, n)`"""
+        """Labels of all nodes, chosen by the function `choose` of a forest. Shapes: → :math:`(B, n)`"""
         plan, *more = given.plans
         if more:
             raise InputError(
-                f"Expected one sampled subgraph, to choose the labels of all nodes together; got {1 + len(more)}. "
-                f"Use samples=1, or the largest marginals."
+                f"Expected one sampled subgraph, to choose the labels of all nodes jointly; got {1 + len(more)}. Use "
+                f"samples=1, or the largest marginals."
             )
         ready = _Ready.of(unary, tables, given)
         with _explained():
@@ -121,7 +121,7 @@ class Solver:
         return whole.view(ready.shape[:2])
 
     def neighbours(self, unary: Tensor, tables: EdgeTables, known: Tensor) -> Tensor:
-        """Potentials of every node, with those of its edges to known nodes; its own label is not used.
+        """Potentials of every node plus those of its edges to known nodes; its own label is not used.
 
         Shapes: → :math:`(B, n, D)`
         """
@@ -147,8 +147,8 @@ class Solver:
 
 @dataclass(frozen=True, eq=False)
 class _Ready:
-    """Potentials and labels as the plans number them: copies of the graph one after another, if every batch entry has a
-    mask of its own. `own` are the potentials of the unknown nodes, with those of their edges to known ones.
+    """Potentials and labels in the numbering of the plans: over copies of the graph, if every batch entry has its own
+    mask. `own` are the potentials of the unknown nodes plus those of their edges to known ones.
 
     Shapes: unary :math:`(B, N, D)`, labels :math:`(N)`, own :math:`(B, V, D)`; `shape` is that of the given potentials
     """
@@ -172,11 +172,11 @@ class _Ready:
         return cls(given.plans, unary, tables, labels, plan.fold(unary, tables, labels), shape)
 
     def potentials(self, plan: Remainder) -> tuple[Tensor, Tensor, Tensor | None]:
-        """What the forest of a plan reads; see `Remainder.potentials`."""
+        """The inputs of the forest of a plan; see `Remainder.potentials`."""
         return plan.potentials(self.own, self.tables)
 
     def run(self, check: bool) -> tuple[Tensor, list[Tensor]]:
-        """Marginals of the unknown nodes, mean over the plans, and log Z by every plan. Shapes: → :math:`(B, V, D)`"""
+        """Marginals of the unknown nodes, averaged over plans, and log Z of every plan. Shapes: → :math:`(B, V, D)`"""
         parts, totals = [], []
         with _explained():
             for plan in self.plans:
@@ -187,7 +187,7 @@ class _Ready:
         return _mean(parts), totals
 
     def placed(self, marginals: Tensor) -> Tensor:
-        """Those of all nodes, one-hot at known ones. Shapes: :math:`(B, V, D)` → :math:`(B, n, D)`"""
+        """Marginals of all nodes, one-hot at known ones. Shapes: :math:`(B, V, D)` → :math:`(B, n, D)`"""
         if self.plans[0].trivial:
             return marginals
         whole = self.labels.unsqueeze(1) == torch.arange(self.shape[-1], device=self.labels.device)
@@ -196,15 +196,15 @@ class _Ready:
 
 
 class _explained:
-    """Says what to do about tables that are too large."""
+    """A context that adds a remedy to errors about tables that are too large."""
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, ModelTooLargeError):
             remedy = (
-                "Keep fewer labels per node (states=8), fewer edges (max_treewidth=2), tell more labels, or raise "
-                "memory_limit."
+                "Keep fewer labels per node (states=8) or fewer edges (max_treewidth=2), pass more known labels, or "
+                "raise memory_limit."
             )
             raise ModelTooLargeError(error.needed, error.limit, error.width, remedy) from None
 

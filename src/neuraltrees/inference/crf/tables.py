@@ -1,4 +1,4 @@
-"""Tables of edges as sums of a few shared ones."""
+"""Tables of edges as weighted sums of a few shared tables."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class EdgeTables:
-    r"""Log-potentials of edges, :math:`θ_e = \sum_j w_{ej} T_{i(e, j)}`; the whole tables of all edges are never made.
+    r"""Log-potentials of edges, :math:`θ_e = \sum_j w_{ej} T_{i(e, j)}`, without a full table per edge.
 
-    Entries are :math:`(y_u, y_v)` of the ends u < v of an edge. Of T tables, numbers from T on mean their transposes.
+    Entries are :math:`(y_u, y_v)` of the ends u < v of an edge. With T tables, the number T + i is the transpose of
+    table i.
 
     Args:
-        tables: the shared ones.
-        index: their numbers.
-        weight: how much of each; None for all of it.
+        tables: the shared tables.
+        index: the numbers of the tables of every edge.
+        weight: their weights; None for 1.
 
     Shapes: tables :math:`(B, T, D, D)` or :math:`(1, T, D, D)`, index :math:`(E, J)`, weight :math:`(B, E, J)`
     """
@@ -37,7 +38,7 @@ class EdgeTables:
         return torch.cat([self.tables, self.tables.mT], 1)
 
     def flat(self, batch: int) -> EdgeTables:
-        """The same for a union of `batch` copies of the graph: one batch entry, its edges copy after copy."""
+        """The same for a union of `batch` copies of the graph, as one batch entry with the edges of all copies."""
         if batch == 1:
             return self
         index = self.index.repeat(batch, 1)
@@ -84,7 +85,7 @@ class EdgeTables:
         return total
 
     def whole(self, edge: Tensor) -> Tensor:
-        """The whole tables of some edges. Shapes: edge :math:`(F)` → :math:`(B, F, D, D)`"""
+        """The full tables of some edges. Shapes: edge :math:`(F)` → :math:`(B, F, D, D)`"""
         labels = torch.arange(self.tables.shape[-1], device=edge.device)
         shape = (1, len(edge), len(labels), len(labels))
         return self.entries(edge, labels.view(1, 1, -1, 1).expand(shape), labels.view(1, 1, 1, -1).expand(shape))

@@ -1,4 +1,4 @@
-"""Products of tables; of large ones in place or in memory that is quick to fill, unless a gradient is wanted."""
+"""Products of tables; large ones in place or in memory that is fast to fill, unless a gradient is needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from neuraltrees.inference.tables import LARGE, room
 
 
 def matmul(left: Tensor, right: Tensor) -> Tensor:
-    """The matrix products of two stacks, either of which may be one for all.
+    """The matrix products of two stacks; dimensions of size 1 are broadcast.
 
     Shapes: :math:`(B, G, S, U, K)` and :math:`(B, G, S, K, V)` → :math:`(B, G, S, U, V)`
     """
@@ -25,7 +25,7 @@ def matmul(left: Tensor, right: Tensor) -> Tensor:
 
 
 def times(table: Tensor, factor: Tensor, ours: bool = True) -> Tensor:
-    """The product, in the place of the table if that is ours to overwrite, and as large."""
+    """The product; in place if the table may be overwritten (`ours`) and has the shape of the product."""
     if table.numel() < LARGE or table.requires_grad or factor.requires_grad:
         return table * factor
     shape = tuple(map(max, table.shape, factor.shape))
@@ -35,5 +35,5 @@ def times(table: Tensor, factor: Tensor, ours: bool = True) -> Tensor:
 
 
 def over(table: Tensor, divisor: Tensor) -> Tensor:
-    """The quotient, in the place of the table."""
+    """The quotient, in place unless a gradient is needed."""
     return table / divisor if table.requires_grad or divisor.requires_grad else table.div_(divisor)

@@ -1,4 +1,4 @@
-"""Groups of steps → the plan of a forest, with all indices."""
+"""Groups of elimination steps → the plan of a forest, with all indices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from neuraltrees.inference.forest.split import size
 
 
 def build_chunks(steps: Elimination, edges: Edges, factors: Factors, kinds: Kinds, chunk: Int64) -> tuple[Chunk, ...]:
-    """The plan of every chunk of graphs; `chunk` is that of every step."""
+    """The plan of every chunk of graphs; `chunk` is the chunk of every step."""
     grouping = group_steps(steps, kinds, chunk)
     listed, start = grouping.listed, grouping.start
     bounds = list(_segments(grouping.chunk))
@@ -57,7 +57,7 @@ def build_chunks(steps: Elimination, edges: Edges, factors: Factors, kinds: Kind
 def _inboxes(
     steps: Elimination, factors: Factors, kinds: Kinds, grouping: Grouping, bounds: Int64
 ) -> Iterator[tuple[int, int, Inbox]]:
-    """The inboxes of every group, by their scopes; senders are numbered from the first group of the chunk."""
+    """The inboxes of every group, with their scopes; senders are numbered from the first group of the chunk."""
     child = np.flatnonzero(steps.parent >= 0)
     target, scope, sender = grouping.group[steps.parent[child]], factors.scope[child], grouping.group[child]
     code, row = kinds.code[child], grouping.row[child]
@@ -80,7 +80,7 @@ def _inboxes(
 
 
 def _turns(target: Int64, scope: Int64, receiver: Int64) -> Int64:
-    """How many messages before it are for the same step and scope."""
+    """For every message, the number of previous messages to the same step and scope."""
     order = np.lexsort((receiver, scope, target))
     turn = np.zeros(len(order), np.int64)
     starts = [first for first, _ in _segments(target[order], scope[order], receiver[order])]
@@ -94,9 +94,9 @@ def _turns(target: Int64, scope: Int64, receiver: Int64) -> Int64:
 def _permutation(
     sender: Kind, axes: tuple[int, ...], receiver: Kind, scope: int
 ) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """How the axes of a message are sorted as the receiver has them, its variable last, and how that is undone."""
+    """The permutation of the axes of a message to the order of the receiver, its variable last, and the inverse."""
     wanted = [axis for axis in receiver.axes(receiver.side(scope)) if scope >> axis & 1]
-    # The sender's last axis is the receiver's variable, the others are those axes of the receiver.
+    # The sender's last axis is the receiver's variable; `axes` are the receiver's axes of the others.
     found = [axes[axis] if axis < len(axes) else -1 for axis in sender.layout]
     order = tuple(found.index(axis) for axis in (*wanted, -1))
     if order == tuple(range(len(order))):
@@ -116,7 +116,7 @@ def _inbox(senders: tuple[Sender, ...], row: Int64, turn: Int64, count: int, mul
 
 
 def _pairs(edges: Edges, factors: Factors, grouping: Grouping) -> Iterator[tuple[int, int, Int64]]:
-    """By group and scope, the number of every row's table, or one for all if it is the same."""
+    """For every group and scope, the number of the table of every row, or one number if it is the same for all."""
     group = grouping.group[edges.first]
     order = np.lexsort((factors.edge_axis, group))
     group, axis, table = group[order], factors.edge_axis[order], edges.table[order]
@@ -146,7 +146,7 @@ def _side(kind: Kind, mask: int, pairs: dict[int, Int64], inboxes: dict[int, Inb
 
 
 def _spent(inboxes: list[dict[int, Inbox]]) -> list[tuple[int, ...]]:
-    """For every group, those whose messages are read by it and by no later one."""
+    """For every group, the groups whose messages it reads last."""
     last = {sender.group: g for g, each in enumerate(inboxes) for inbox in each.values() for sender in inbox.senders}
     found: list[tuple[int, ...]] = [() for _ in inboxes]
     for sender, g in last.items():
@@ -155,7 +155,7 @@ def _spent(inboxes: list[dict[int, Inbox]]) -> list[tuple[int, ...]]:
 
 
 def _segments(*keys: Int64) -> Iterator[tuple[int, int]]:
-    """Where runs of equal keys begin and end."""
+    """The beginning and the end of every run of equal keys."""
     if len(keys[0]):
         changes = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
         cuts = (np.flatnonzero(changes) + 1).tolist()

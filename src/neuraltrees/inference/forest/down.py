@@ -1,4 +1,4 @@
-"""The way down a forest: marginals and samples, from the roots on."""
+"""The pass down a forest: marginals and samples, from the roots to the leaves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from neuraltrees.inference.forest.up import Step
 
 
 def distribute(chunk: Chunk, steps: list[Step], most: int) -> Tensor:
-    r"""The marginals of the chunk's variables; the steps are used up.
+    r"""The marginals of the chunk's variables; the list of steps is emptied.
 
     The distribution of a separator goes back to the group that sent a message about it, where
 
@@ -31,13 +31,16 @@ def distribute(chunk: Chunk, steps: list[Step], most: int) -> Tensor:
 
 
 class _Downwards:
-    """Distributions of separators that are on their way."""
+    """The pass down, with the distributions of separators that were sent to groups."""
 
     def __init__(self, groups: int) -> None:
         self.arrived: list[dict[int, Tensor]] = [{} for _ in range(groups)]
 
     def marginals(self, group: Group, number: int, step: Step) -> Tensor:
-        """Those of the variables of a group; senders get those of their separators. Shapes: → :math:`(B, G, K)`"""
+        """The marginals of the variables of a group; sends the marginals of separators to their groups.
+
+        Shapes: → :math:`(B, G, K)`
+        """
         left, right, sums = step
         if group.shape:
             pieces = [piece for _, piece in sorted(self.arrived[number].items(), key=lambda each: each[0])]
@@ -63,7 +66,7 @@ class _Downwards:
         return own
 
     def _send(self, side: Side, joint: Tensor) -> Tensor:
-        """Answers all that sent to a side; the marginals of its variables."""
+        """The marginals of the variables of a side; sends those of separators to the groups that sent to it."""
         own = joint.sum((2, 3))
         for part in side.parts:
             if part.inbox is not None:
@@ -74,7 +77,7 @@ class _Downwards:
         return own
 
     def _answer(self, inbox: Inbox, marginal: Tensor) -> None:
-        """Hands marginals to the senders, who may overwrite them."""
+        """Sends marginals to the senders of an inbox, which may overwrite them."""
         if not inbox.plain:
             marginal = marginal.index_select(1, inbox.row)
         parts = torch.split(marginal, [sender.stop - sender.start for sender in inbox.senders], 1)
@@ -88,9 +91,9 @@ def draw(chunk: Chunk, steps: list[Step], uniform: Tensor | None, states: Tensor
 
     Args:
         chunk: the plan.
-        steps: what the way up has left.
+        steps: the steps of the pass up.
         uniform: numbers from 0 to 1, at which cumulative distributions are inverted; None for the largest entries.
-        states: of all variables, where those of the chunk are written.
+        states: the states of all variables, into which those of the chunk are written.
 
     Shapes: uniform and states :math:`(C, B, n)`
     """
@@ -104,7 +107,7 @@ def draw(chunk: Chunk, steps: list[Step], uniform: Tensor | None, states: Tensor
 
 
 def _entries(side: Side, table: Tensor, given: Tensor) -> Tensor:
-    """Those of a side's table at the given states of the separators.
+    """The entries of a side's table at the given states of the separators.
 
     Shapes: given :math:`(C, B, G, d)` → :math:`(C, B, G, K)`
     """
@@ -117,7 +120,7 @@ def _entries(side: Side, table: Tensor, given: Tensor) -> Tensor:
 
 
 def invert(weight: Tensor, uniform: Tensor) -> Tensor:
-    """The first states at which the running sum of the weights exceeds a uniform share of them all.
+    """The first state at which the cumulative sum of the weights exceeds a uniform share of their total.
 
     Shapes: weight :math:`(*, K)`, uniform :math:`(*)` → :math:`(*)`
 
@@ -126,4 +129,4 @@ def invert(weight: Tensor, uniform: Tensor) -> Tensor:
     """
     total = weight.double().cumsum(-1)
     below = (total <= uniform.double().unsqueeze(-1) * total[..., -1:]).sum(-1)
-    return torch.minimum(below, (total < total[..., -1:]).sum(-1))  # no state of weight zero after the last other one
+    return torch.minimum(below, (total < total[..., -1:]).sum(-1))  # never a last state of weight zero

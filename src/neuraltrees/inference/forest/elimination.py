@@ -1,4 +1,4 @@
-"""Graph and order → which variables every step of an elimination joins."""
+"""Graph and order → the separator of every step of an elimination."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from neuraltrees.inference.plan import rooted
 
 @dataclass(frozen=True)
 class Elimination:
-    """Step i takes out variable `order[i]`; the variables that it joins then, its separator, are left to later steps.
+    """Step i eliminates variable `order[i]`; its separator are its neighbours at that time, eliminated in later steps.
 
-    Variables are named by their steps. The separator of step i is `members[ptr[i] : ptr[i + 1]]`, in descending order;
-    the last of them, `parent[i]`, is taken out first and receives the message (-1: the separator is empty). A step of
-    height h waits for messages of steps below h alone.
+    Variables are numbered by their steps. The separator of step i is `members[ptr[i] : ptr[i + 1]]`, in descending
+    order; the last of them, `parent[i]`, is eliminated first and receives the message (-1 if the separator is empty). A
+    step of height h only needs messages of steps of lower height.
 
     Shapes: order, parent and height :math:`(n)`, ptr :math:`(n + 1)`
     """
@@ -37,7 +37,7 @@ class Elimination:
 
 
 def eliminate(graph: Graph, order: npt.ArrayLike) -> Elimination:
-    """Takes out the nodes in the given order, joining the neighbours of each.
+    """Eliminates the nodes in the given order, joining the neighbours of each.
 
     >>> square = eliminate(Graph([[0, 1, 2, 3], [1, 2, 3, 0]]), [0, 1, 2, 3])
     >>> square.members.tolist(), square.ptr.tolist(), square.parent.tolist(), square.height.tolist()
@@ -70,7 +70,7 @@ def eliminate(graph: Graph, order: npt.ArrayLike) -> Elimination:
 
 
 def order_of(decomposition: TreeDecomposition) -> Int64:
-    """An order whose separators stay inside the bags: from the leaves up, each variable in the last bag that has it.
+    """An elimination order whose separators stay inside the bags: from the leaves up, each variable in its top bag.
 
     >>> order_of(TreeDecomposition([{0, 1}, {1, 2}, {2, 3}], edges=[(0, 1), (1, 2)])).tolist()
     [3, 2, 1, 0]

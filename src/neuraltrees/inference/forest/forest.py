@@ -1,4 +1,4 @@
-"""A forest at once: exact answers about many small Markov networks of different structure, in a few large tensors."""
+"""Exact inference on many small Markov networks of different structure at once, in a few large tensors."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from neuraltrees.inference.memory import TABLES_FOR_GRADIENT, check_memory_limit
 from neuraltrees.inference.passes import maximise
 from neuraltrees.movable import moved
 
-CHUNK = 2**22  # entries; what stays within the caches of a processor is quickest there
+CHUNK = 2**22  # entries; tables that fit into the caches of a CPU are fastest
 
 
 class ForestAnswer(NamedTuple):
-    """What `Forest.run` found: log Z of every graph; the distribution of every variable, with zeros beyond its states.
+    """The result of `Forest.run`: log Z of every graph, and the marginals of every variable, zero beyond its states.
 
     Shapes: log_partition :math:`(*B, N)`, marginals :math:`(*B, n, D)`
     """
@@ -40,19 +40,19 @@ class ForestAnswer(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Forest:
-    r"""Exact inference on the variables of many graphs, or of one, with potentials on variables and on edges:
+    r"""Exact inference on the variables of one or many graphs, with potentials on variables and on edges:
 
     .. math:: p(y) \propto \exp\Bigl(\sum_v \theta_v(y_v) + \sum_{uv \in E} \theta_{uv}(y_u, y_v)\Bigr)
 
-    Variables are summed out one after another; steps of all graphs that have the same height, cardinalities and split
-    form one tensor, so that a whole dataset takes a few dozen operations. A step does not make the table of its clique:
-    its factors are multiplied to two smaller ones, whose matrix product is the sum (see `split`).
+    Variables are summed out one after another; steps of all graphs with the same height, cardinalities and split form
+    one tensor, so that a whole dataset takes a few dozen operations. A step does not compute the table of its clique:
+    its factors are multiplied into two smaller tables, whose matrix product is the sum (see `split`).
 
-    Sums are made of numbers whose largest entries are taken out, not of logarithms. Where one comes out so small that
-    it may have lost digits, since potentials differ by hundreds or tables of pairs have zeros, `check` sees that and
-    repeats the chunk with logarithms, in which numbers of any size keep their digits.
+    Sums are computed in linear space, after division by the largest entries. If a sum is so small that it may have lost
+    precision, because potentials differ by hundreds or tables of pairs have zeros, `check` detects it and repeats the
+    chunk in log space.
 
-    Made by `Forest.of`. Potentials of larger cliques, and tables too large for more than one at a time, are for
+    Made by `Forest.of`. For potentials of larger cliques, and tables that only fit into memory one at a time, use
     `JunctionTree`.
 
     Shapes: log_unary :math:`(*B, n, D)` with :math:`D = \max_v d_v`, log_pairwise :math:`(T, D, D)` or
@@ -90,18 +90,18 @@ class Forest:
         chunk_entries: int = CHUNK,
         memory_limit: float | None = None,
     ) -> Forest:
-        """Works out all steps and indices, once for a structure, on the processor; see `to`.
+        """Computes all steps and indices of a structure, on the CPU; see `to`.
 
         Args:
-            graphs: a list, whose variables follow one another; or one graph, a union of many if `owner` says so.
-            cardinalities: states of every variable, or one number for all.
+            graphs: a list of graphs, whose variables are concatenated; or one graph, with `owner` a union of many.
+            cardinalities: number of states of every variable, or one number for all.
             owner: the graph of every variable of a union, as PyG's `batch`.
-            relation: the number of the table of every edge, in the order of `edges`; by default each has its own.
-            order: in which the variables are summed out; by default that of the `min_fill` decomposition.
-            chunk_entries: whole graphs are in memory together while their tables have so many entries; more is better
-                on a GPU.
-            memory_limit: bytes that the tables of a chunk may take, and with a gradient three times those of all; by
-                default half of the memory of the machine, or of the GPU that has them.
+            relation: the number of the table of every edge, in the order of `edges`; by default every edge has its own.
+            order: the elimination order of the variables; by default from the `min_fill` decomposition.
+            chunk_entries: number of entries of the tables that are in memory at the same time, in whole graphs; more is
+                faster on a GPU.
+            memory_limit: bytes that the tables of a chunk may take, or with a gradient, three times the tables of all
+                chunks; by default half of the memory of the machine, or of the GPU that holds them.
         """
         structure = make_structure(graphs, cardinalities, owner, relation, order)
         limit, most = check_memory_limit(memory_limit), check_at_least("chunk_entries", chunk_entries, 1)
@@ -124,7 +124,7 @@ class Forest:
 
     @cached_property
     def entries(self) -> int:
-        """Of the tables of all chunks together."""
+        """The number of entries of the tables of all chunks."""
         return sum(chunk.entries for chunk in self.chunks)
 
     def to(self, device: torch.device | str) -> Forest:
@@ -152,11 +152,11 @@ class Forest:
         Args:
             log_unary: potentials of the variables; -inf rules a state out.
             log_pairwise: potentials of the edges, or those that `relation` has numbered.
-            check: whether to look at what came out, for which a GPU has to be waited for. Without, sums that lost
-                digits are not repeated, and a graph without a possible labelling has log Z -inf or nan.
+            check: whether to check the results, which waits for a GPU. If false, sums that lost precision are not
+                repeated, and a graph without a possible labelling has log Z -inf or nan.
 
-        Raises `ZeroProbabilityError` if a graph has no labelling of positive probability. On a GPU, products of float32
-        have all their digits unless torch is allowed to use TF32.
+        Raises `ZeroProbabilityError` if a graph has no labelling of positive probability. On a GPU, float32 products
+        have full precision unless torch is allowed to use TF32.
         """
         potentials, batch = self._prepare(log_unary, log_pairwise)
         most = self.structure.most_states
@@ -167,7 +167,7 @@ class Forest:
         return ForestAnswer(total.view(*batch, *total.shape[1:]), marginals.view(*batch, *marginals.shape[1:]))
 
     def log_partition(self, log_unary: Tensor, log_pairwise: Tensor, *, check: bool = True) -> Tensor:
-        """Log Z of every graph alone, -inf for one without a possible labelling. Shapes: → :math:`(*B, N)`"""
+        """Log Z of every graph without marginals; -inf if it has no possible labelling. Shapes: → :math:`(*B, N)`"""
         potentials, batch = self._prepare(log_unary, log_pairwise)
         total, _ = self._solve(potentials, None, check)
         return total.view(*batch, *total.shape[1:])
@@ -224,7 +224,7 @@ class Forest:
 
     @cached_property
     def _log_chunks(self) -> list[list[Chunk]]:
-        """For every chunk, those of the same graphs without splits, for log space."""
+        """For every chunk, the chunks of the same graphs for log space, which have no splits."""
         chunks, of_graph = self.structure.chunks("log", self.chunk_entries, self.chunk_of_graph)
         within = dict(zip(of_graph.tolist(), self.chunk_of_graph.tolist(), strict=True))
         found: list[list[Chunk]] = [[] for _ in self.chunks]
@@ -244,7 +244,7 @@ class Forest:
         return load(self.pairs, structure.num_graphs, unary, pairwise), batch
 
     def _check_size(self, chunks: Sequence[Chunk], like: Tensor, batch: int, tracked: bool) -> None:
-        """Chunks are in memory one after another, with a gradient all of them."""
+        """Checks the memory of the largest chunk, or with a gradient that of all chunks."""
         entries = [chunk.entries for chunk in chunks]
         count = TABLES_FOR_GRADIENT * sum(entries) if tracked else max(entries, default=0)
         needed = float(count) * batch * like.element_size()

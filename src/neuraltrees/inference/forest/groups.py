@@ -1,4 +1,4 @@
-"""Elimination → groups of steps that one tensor can hold."""
+"""Elimination → groups of steps with tables of equal shapes, which form one tensor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuraltrees.inference.forest.split import size, split
 class Edges(NamedTuple):
     """Edges by the steps of their ends, and the numbers of their tables, whose axes are (last, first).
 
-    `neutral` is the number of a table of no effect.
+    `neutral` is the number of a table without effect.
     """
 
     first: Int64
@@ -37,7 +37,7 @@ class Kind(NamedTuple):
     right: int
 
     def axes(self, side: int) -> tuple[int, ...]:
-        """Of a side: those that both sides have, then its own."""
+        """The axes of a side: those that both sides have, then its own."""
         shared = self.left & self.right
         return _axes(shared) + _axes(side & ~shared)
 
@@ -47,7 +47,7 @@ class Kind(NamedTuple):
         return self.axes(self.left) + _axes(self.right & ~self.left)
 
     def side(self, scope: int) -> int:
-        """Where a factor goes: to the right if it may."""
+        """The side that a factor of this scope belongs to: the right one if possible."""
         return self.left if scope & ~self.right else self.right
 
     @property
@@ -59,12 +59,12 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Factors:
-    """On which axes of the steps their factors are.
+    """The axes of the factors of every step.
 
-    `members` are the separators of the elimination with the receiver last and the others by their numbers of states:
-    the more alike the shapes, the fewer groups. `edge_axis` is where the earlier end of an edge has the later one. The
-    receiver of step i has the other variables of the message on `axes[axes_ptr[i] : axes_ptr[i + 1]]`, a set that
-    `scope[i]` is the mask of.
+    `members` are the separators of the elimination, sorted by numbers of states with the receiver last, so that more
+    steps have equal shapes. `edge_axis` is the axis of the later end of an edge in the step of its earlier end. In the
+    receiver of step i, the other variables of the message have the axes `axes[axes_ptr[i] : axes_ptr[i + 1]]`, whose
+    mask is `scope[i]`.
     """
 
     members: Int64
@@ -76,7 +76,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class Kinds:
-    """The kind of every step, and a number that stands for the axes of the receiver that its message is on."""
+    """The kind of every step, and a number that identifies the receiver's axes of its message."""
 
     kinds: list[Kind]
     of: Int64
@@ -99,7 +99,7 @@ class Grouping:
 
 
 def find_factors(steps: Elimination, states: Int64, edges: Edges) -> Factors:
-    """Looks up the later end of every edge, and the variables of every message, among those of the receiving step."""
+    """Finds the axis of the later end of every edge, and of the variables of every message, in the receiving step."""
     count = len(states)
     step_of = np.repeat(np.arange(count), np.diff(steps.ptr))
     receiver = steps.parent[step_of]
@@ -120,13 +120,13 @@ def find_factors(steps: Elimination, states: Int64, edges: Edges) -> Factors:
 
 
 def find_kinds(steps: Elimination, states: Int64, edges: Edges, factors: Factors, space: Space) -> Kinds:
-    """Steps in linear space are split in two tables, those in log space are not."""
+    """The kind of every step; steps in linear space are split into two tables, steps in log space are not."""
     scope_ptr, scopes = _scopes(steps, edges, factors)
     # All that a kind depends on, one step after another: height, states, degree, shape, scopes.
     degree, counts = np.diff(steps.ptr), np.diff(scope_ptr)
     ptr = np.append(0, np.cumsum(3 + degree + counts))
     words = np.empty(ptr[-1], np.int64)
-    # Nobody waits for a root: all of them come last, together.
+    # No step waits for a root: all roots come last, in the same groups.
     height = np.where(degree > 0, steps.height, len(states))
     for place, values in enumerate((height, states, degree)):
         words[ptr[:-1] + place] = values

@@ -1,4 +1,4 @@
-"""What a forest's passes do, in which order, with which indices: steps that are alike form one group, one tensor."""
+"""The plan of a forest's passes: groups of steps of the same kind, which form one tensor, and their indices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Sender:
-    """Rows of a group whose messages one inbox receives; `order` sorts their axes as it wants them."""
+    """Rows of a group whose messages one inbox receives; `order` permutes their axes for it, `back` is the inverse."""
 
     group: int
     start: int
@@ -24,11 +24,11 @@ class Sender:
 
 @dataclass(frozen=True, eq=False)
 class Inbox:
-    """Messages to the steps of a group that share a scope, one sender's after another's.
+    """Messages of one scope to the steps of a group, sender by sender.
 
-    `row` is the step that each is for; if `plain`, message i is for step i. Messages about more than the variable
-    itself are multiplied: `first` is the number of one for every step, one beyond the last for steps that have none, if
-    there are such `gaps`; `more` are the others, by turns in which no step has two.
+    `row` is the step that receives each message; if `plain`, message i is for step i. Messages about more than the
+    variable itself are multiplied: `first` is the number of the first message of every step, or one beyond the last
+    number for steps without messages (`gaps`); `more` are the other messages, in turns with at most one per step.
 
     Shapes: row :math:`(M)`, first :math:`(G)`
     """
@@ -45,8 +45,8 @@ class Inbox:
 class Part:
     """The factors of one scope in a side's table: a pair, and messages.
 
-    `shape` are the scope's axes among those of the side, with 1 where it has none, and `missing` are those. `pair` is
-    the number of the table of every step, or one for all of them.
+    `shape` is the scope's shape broadcast to the side, with 1 for axes that it does not have, which are `missing`.
+    `pair` is the number of the table of every step, or one number for all.
 
     Shapes: pair :math:`(G)` or :math:`(1)`
     """
@@ -61,7 +61,7 @@ class Part:
 class Side:
     """One of the two tables whose matrix product sums a variable out; that variable is its last axis.
 
-    `axes` are those of the separator: the ones that both sides share, then its own, of `own` states.
+    `axes` are its axes of the separator: the shared ones, then its own, which have `own` states together.
     """
 
     axes: tuple[int, ...]
@@ -78,9 +78,9 @@ class Side:
 class Group:
     """Steps of the same height, cardinalities and split: row i sums out `variables[i]`, given its `separators[i]`.
 
-    Messages have the shape `shape`: the axes that both sides share, of `shared` states, then the left ones, then the
-    right ones. `inbox` are messages about the variable alone. `spent` are the groups whose messages nobody needs after
-    this one.
+    Messages have the shape `shape`: the axes that both sides share, with `shared` states together, then those of the
+    left side, then those of the right side. `inbox` are the messages about the variable only. `spent` are the groups
+    whose messages no later group reads.
 
     Shapes: variables :math:`(G)`, separators :math:`(G, d)`
     """
@@ -102,9 +102,9 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Whole graphs whose tables are in memory together: their groups, senders before receivers.
+    """Whole graphs whose tables are in memory at the same time: their groups, senders before receivers.
 
-    `variables` are those of all groups, one group's after another's; `entries` counts those of all tables.
+    `variables` are the variables of all groups, concatenated; `entries` is the number of entries of all tables.
 
     Shapes: variables :math:`(N)`
     """

@@ -1,4 +1,4 @@
-"""Potentials of a forest: checked, and as the passes want them."""
+"""Potentials of a forest, checked, and in the form that the passes read."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ FLOATS = (torch.float32, torch.float64)
 
 @dataclass(frozen=True, eq=False)
 class PairIndex:
-    """Where the tables of pairs go.
+    """The uses of the tables of pairs.
 
-    Only the first so many `tables` have edges. `table` and `owner` are those of the edges between variables of several
-    states, `valid` the entries of the tables that some edge has (None: all). An edge at a variable of one state is a
-    potential of its other end: `first` and `last` have that variable and the table, by which end of the edge it is.
+    Only the first `tables` tables have edges. `table` and `owner` are the table and the graph of every edge between
+    variables of several states; `valid` are the entries of the tables that some edge uses (None for all). An edge at a
+    variable with one state is a potential of its other end: `first` and `last` hold that end and the table, for edges
+    whose lower or higher end it is.
 
     Shapes: table and owner :math:`(E)`, valid :math:`(T, D, D)`, first and last :math:`(2, F)`
     """
@@ -36,9 +37,9 @@ class PairIndex:
 
 
 class Potentials(NamedTuple):
-    """Log-potentials with one batch axis; of pairs all tables, all transposed, and one of no effect.
+    """Log-potentials with one batch axis; those of pairs are all tables, their transposes, and one without effect.
 
-    Their largest entries are taken out of the tables of pairs; `constant` is what that makes in log Z.
+    The largest entries are subtracted from the tables of pairs; `constant` is their contribution to log Z.
 
     Shapes: unary :math:`(B, n, D)`, pairs :math:`(B, 2T + 1, D, D)` or :math:`(1, …)`, constant :math:`(B, N)`
     """
@@ -49,7 +50,7 @@ class Potentials(NamedTuple):
 
 
 def index_pairs(structure: Structure) -> PairIndex:
-    """Sorts out which edges have tables, and which are potentials of single variables."""
+    """Separates edges with tables from edges that are potentials of single variables."""
     states, table = structure.states, structure.table
     source, target = structure.source, structure.target
     free = (states[source] > 1) & (states[target] > 1)
@@ -103,19 +104,19 @@ def check_potentials(
     pairwise_shape: tuple[int, int, int],
     at: torch.device,
 ) -> torch.Size:
-    """The batch of the potentials, or an error that names what is wrong."""
+    """The batch shape of the potentials; `InputError` names what is wrong."""
     batch = log_unary.shape[:-2]
     if log_unary.dim() < 2 or tuple(log_unary.shape[-2:]) != unary_shape:
         raise InputError(
-            f"Expected log_unary of shape (*, {unary_shape[0]}, {unary_shape[1]}), variables and the most states of "
-            f"any; got {tuple(log_unary.shape)}. Pad variables of fewer states."
+            f"Expected log_unary of shape (*, {unary_shape[0]}, {unary_shape[1]}), for all variables and the largest "
+            f"number of states; got {tuple(log_unary.shape)}. Pad variables of fewer states."
         )
     tables = log_pairwise.shape[-3:]
     if tables[1:] != pairwise_shape[1:] or tables[0] < pairwise_shape[0] or log_pairwise.shape[:-3] not in ((), batch):
         shape = ", ".join(map(str, pairwise_shape))
         raise InputError(
-            f"Expected log_pairwise of shape ({shape}), tables and the most states of either end, also more tables, "
-            f"or with the batch {tuple(batch)} of log_unary before it; got {tuple(log_pairwise.shape)}."
+            f"Expected log_pairwise of shape ({shape}), for all tables and the largest number of states, possibly with "
+            f"more tables, or with the batch {tuple(batch)} of log_unary before it; got {tuple(log_pairwise.shape)}."
         )
     for name, each in (("log_unary", log_unary), ("log_pairwise", log_pairwise)):
         if each.dtype not in FLOATS or each.dtype != log_unary.dtype:

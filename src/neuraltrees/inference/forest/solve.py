@@ -1,4 +1,4 @@
-"""The chunks of a forest one after another: in linear space, and again in log space where sums have lost digits."""
+"""Solves the chunks of a forest in linear space, and again in log space where sums have lost precision."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from neuraltrees.inference.forest.potentials import Potentials
 from neuraltrees.inference.forest.up import Reduce, Step, collect
 from neuraltrees.inference.passes import condition
 
-# Terms below `tiny` may be lost from a sum: they count nothing beside one of SAFE * tiny / eps.
+# Terms below `tiny` may be lost; they are negligible in a sum of at least SAFE * tiny / eps.
 SAFE = 1024
 
 Work: TypeAlias = Callable[[Chunk, list[Step]], Tensor | None]
 
 
 class Found(NamedTuple):
-    """Of a chunk: its variables, their shares in log Z, the answer to what was asked, and the smallest of all sums.
+    """The result of a chunk: its variables, their shares of log Z, the answer of `work`, and the smallest sum.
 
     Shapes: variables :math:`(N)`, shares :math:`(B, N)`, answer :math:`(B, N, D)`
     """
@@ -38,14 +38,14 @@ def solve(
     work: Work | None,
     check: bool,
 ) -> list[Found]:
-    """What the work finds in every chunk.
+    """Solves all chunks and applies `work` to their steps.
 
     Args:
         chunks: plans for linear space.
-        in_log_space: plans for log space that do the same as one of them.
-        potentials: of all variables and pairs.
-        work: what to do with the steps of a chunk; they are not kept for longer.
-        check: whether to repeat in log space what has lost digits; waits for a GPU, once.
+        in_log_space: returns the plans for log space of a chunk.
+        potentials: the potentials of all variables and pairs.
+        work: a function of a chunk and its steps, which are freed afterwards.
+        check: whether to repeat chunks that lost precision in log space; this waits for a GPU once.
     """
     pairs = potentials.pairs.exp()
     found = [[solve_chunk(chunk, "linear", potentials.unary, pairs, work)] for chunk in chunks]

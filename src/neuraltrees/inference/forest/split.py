@@ -1,4 +1,4 @@
-"""How the factors of a step are divided between two tables, so that their matrix product sums the variable out."""
+"""Divides the factors of a step between two tables whose matrix product sums out its variable."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import math
 from functools import lru_cache
 from itertools import product
 
-# With more factors than these, all 2^q divisions are too many to try.
+# With more factors q, all 2^q divisions are too many to try.
 MOST_TRIED = 10
 
 
 @lru_cache(maxsize=4096)
 def split(shape: tuple[int, ...], scopes: tuple[int, ...]) -> tuple[int, int]:
-    r"""Two sets of a separator's variables, left and right, of the least total size, that have every scope in one.
+    r"""Two sets of a separator's variables, left and right, each scope inside one of them, of the least total size.
 
-    A step sums out o, :math:`m(s) = \sum_o \prod_k f_k(o, s_k)`. With the factors in :math:`s_L` multiplied to a table
-    L, the others to R, this is a product of matrices for every state of :math:`s_L \cap s_R`, and the table of all of
-    (o, s) is never made:
+    A step sums out o, :math:`m(s) = \sum_o \prod_k f_k(o, s_k)`. With the factors inside :math:`s_L` multiplied into a
+    table L and the others into R, this is a matrix product for every state of :math:`s_L \cap s_R`, without the full
+    table of (o, s):
 
     .. math:: m(s) = \sum_o L(s_L, o)\, R(s_R, o)
 
-    Sets are bit masks of axes. The last axis, the variable that the message goes to, is on the right unless nothing is,
-    and so ends up as the last one of the message, as the receiver wants it.
+    Sets are bit masks of axes. The last axis, the variable that receives the message, is on the right unless the right
+    set is empty, so that it is the last axis of the message, as the receiver expects.
 
     Args:
-        shape: states of the separator's variables.
-        scopes: of the factors, without o; together they have all axes.
+        shape: numbers of states of the separator's variables.
+        scopes: the scopes of the factors without o; their union has all axes.
 
     >>> split((15, 35, 35), (0b001, 0b010, 0b100))
     (3, 4)
@@ -56,13 +56,13 @@ def _sides(division: tuple[int, ...], scopes: list[int], last: int) -> tuple[int
 
 
 def _cost(shape: tuple[int, ...], left: int, right: int) -> tuple[int, int, int, int]:
-    """Entries of both tables; at the same size, few on the right, where the variable's own potential is."""
+    """Entries of both tables; ties are broken by the right table, which also has the variable's own potential."""
     both = size(shape, left), size(shape, right)
     return sum(both), both[1], left, right
 
 
 def _greedy(shape: tuple[int, ...], scopes: list[int]) -> tuple[int, ...]:
-    """From the largest scope down, each to the side that it makes larger by less."""
+    """Assigns each scope, in descending size, to the side that it enlarges less."""
     sides, division = [0, 0], dict.fromkeys(scopes, 0)
     for scope in sorted(scopes, key=lambda scope: -size(shape, scope)):
         grown = [size(shape, mask | scope) - size(shape, mask) for mask in sides]

@@ -1,4 +1,4 @@
-"""The graphs of a forest, checked, and their elimination, cut into chunks that fit the memory."""
+"""The graphs of a forest, checked, and their elimination, divided into chunks that fit into memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from neuraltrees.inference.forest.plan import Chunk, Space
 class Structure:
     """Variables of one or many graphs, the edges between them, and the order in which they are summed out.
 
-    Variables of one state have edges that are nobody's: they are left out of the elimination.
+    Edges of variables with only one state are left out of the elimination.
 
     Shapes: states and owner :math:`(n)`, source, target and table :math:`(E)`
     """
@@ -54,9 +54,9 @@ class Structure:
         """The plan, and the chunk of every graph.
 
         Args:
-            space: of the numbers.
-            most: entries of all tables of a chunk, unless a single graph has more.
-            within: the chunks of another plan, none of which is to be joined with another.
+            space: linear or log.
+            most: largest number of entries of the tables of a chunk, unless a single graph has more.
+            within: the chunk of every graph in another plan; graphs of different chunks are not joined.
         """
         steps = self.elimination
         states, owner = self.states[steps.order], self.owner[steps.order]
@@ -99,7 +99,7 @@ def make_structure(
         )
         num_graphs = 1 if owner is None else int(of_graph.max(initial=-1)) + 1
     elif owner is not None:
-        raise InputError("Expected owner for a union of graphs alone; got it beside a list. Use Graph.union(graphs).")
+        raise InputError("Expected owner only for a union of graphs; got it with a list. Use Graph.union(graphs).")
     else:
         if not isinstance(graphs, Iterable):
             raise InputError(f"Expected a graph or a list of graphs; got {type(graphs).__name__}.")
@@ -112,7 +112,7 @@ def make_structure(
     source, target = graph._upper_edges()
     if (across := np.flatnonzero(of_graph[source] != of_graph[target])).size:
         edge = (int(source[across[0]]), int(target[across[0]]))
-        raise InputError(f"Expected edges inside graphs; edge {edge} joins variables of two owners.")
+        raise InputError(f"Expected edges inside graphs; edge {edge} joins variables of different owners.")
     table = np.arange(len(source)) if relation is None else integers("relation", relation, len(source), 0)
     free = (states[source] > 1) & (states[target] > 1)
     if not free.all():

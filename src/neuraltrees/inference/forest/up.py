@@ -1,4 +1,4 @@
-"""The way up a forest: variables are summed out, group by group, until the partition functions are left."""
+"""The pass up a forest: sums out the variables, group by group, until the partition functions are left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Step(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """The steps, the share of every variable in log Z, and the smallest sum of every group in linear space.
+    """The steps, the share of every variable of log Z, and the smallest sum of every group in linear space.
 
     Shapes: shares :math:`(B, N)`
     """
@@ -41,19 +41,19 @@ class Collected(NamedTuple):
 def collect(
     chunk: Chunk, space: Space, unary: Tensor, pairs: Tensor, reduce: Reduce = condition, keep: bool = True
 ) -> Collected:
-    r"""Sums out every variable given its separator, and hands the sums to the group of the next of these variables.
+    r"""Sums out every variable given its separator, and sends the sums to the group of the first separator variable.
 
-    In linear space, largest entries are taken out of the potential of the variable itself and of every message, so
-    that nothing overflows, and sums that lost digits show as small ones: see `Forest`. In log space, they are taken out
-    of every single sum.
+    In linear space, the potential of the variable itself and every message are divided by their largest entries, so
+    that nothing overflows, and sums that lost precision are small: see `Forest`. In log space, the largest entry is
+    subtracted in every sum.
 
     Args:
         chunk: the plan.
-        space: that it was made for.
+        space: the space that the plan was made for.
         unary: log-potentials of all variables.
         pairs: tables of pairs, in log space their logarithms.
-        reduce: what log space does to the table of a step.
-        keep: whether the steps are wanted.
+        reduce: the reduction of the table of a step in log space.
+        keep: whether to return the steps.
 
     Shapes: unary :math:`(B, n, D)`, pairs :math:`(B, T, D, D)` or :math:`(1, T, D, D)`
     """
@@ -72,7 +72,7 @@ def collect(
 
 
 class _Upwards:
-    """Messages that are on their way."""
+    """The pass up, with the messages that were sent to groups."""
 
     def __init__(self, pairs: Tensor, reduce: Reduce | None) -> None:
         self.pairs = pairs
@@ -82,7 +82,7 @@ class _Upwards:
         self.lowest: list[Tensor] = []
 
     def sum_out(self, group: Group, own: Tensor) -> tuple[Step, Tensor]:
-        """The sums of a group, and their share in log Z: what is no message to anyone.
+        """The sums of a group, and their share of log Z, which is not part of a message.
 
         Shapes: own :math:`(B, G, K)` → share :math:`(B, G)`
         """
@@ -109,7 +109,7 @@ class _Upwards:
         if not group.shape:
             return Step(left, right, sums), None, top + sums.flatten(1).log()
         if len(group.shape) == 1:
-            # Any number of these may meet in a variable: their logarithms are added up.
+            # A variable may receive any number of these messages: their logarithms are added.
             return Step(left, right, sums), sums.log().view(*sums.shape[:2], *group.shape), top
         high = sums.detach().amax((2, 3, 4), keepdim=True)
         right, sums = over(right, high), over(sums, high)
@@ -136,7 +136,7 @@ class _Upwards:
         for part in side.parts:
             for factor in self._factors(part):
                 factor = factor.view(*factor.shape[:2], *part.shape)
-                # The first factor may be a message as it is, whose sender still needs its sums.
+                # The first factor may be a message itself, whose sender still needs its sums.
                 table, ours = (factor, False) if table is None else (self._joined(table, factor, ours), True)
         assert table is not None
         return table if table.shape[2:] == side.shape else table.expand(*table.shape[:2], *side.shape)
@@ -153,7 +153,7 @@ class _Upwards:
         return table + factor if self.log else times(table, factor, ours)
 
     def _combined(self, inbox: Inbox) -> Tensor:
-        """One table per step, of all the messages that it received."""
+        """One table per step: the product of all messages that it received."""
         received = self.received(inbox)
         if inbox.first is None:
             return received  # one for every step
@@ -166,7 +166,7 @@ class _Upwards:
         return table
 
     def received(self, inbox: Inbox) -> Tensor:
-        """All messages, one after another."""
+        """All messages of an inbox, concatenated."""
         found = []
         for sender in inbox.senders:
             message = self.messages[sender.group]

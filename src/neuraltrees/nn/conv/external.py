@@ -47,8 +47,8 @@ class ExternalConv(Convolution):
         super().__init__(in_channels, out_channels, options)
         if options.relations > 1:
             raise InputError(
-                "Expected gcn, sage, gat or gin for relations; got a PyG class, which has no relations. Leave relations "
-                "out."
+                "Expected gcn, sage, gat or gin for relations; got a PyG class, which has no relations. Leave "
+                "relations out."
             )
         made = [_make(make, in_channels, out_channels, options) for _ in range(options.runs or 1)]
         self.reads_edges = options.edge_channels is not None and "edge_attr" in _parameters(type(made[0]).forward)
@@ -80,7 +80,7 @@ class ExternalConv(Convolution):
                     getattr(self, self._names[name])[run] = value
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ExternalConv:
-        """A copy. Results that a PyG class keeps from its last call are detached in it, since torch cannot copy them."""
+        """A copy. Results that a PyG class keeps from its last call are detached in it: torch cannot copy them."""
         hidden = [each for made in self.__dict__.get("_template", ()) for each in made.modules()]
         for module in (*self.modules(), *hidden):
             for value in vars(module).values():
@@ -112,7 +112,8 @@ class ExternalConv(Convolution):
         (template,) = self._template
         template.train(self.training)
         weights = {name: getattr(self, stacked)[run] for name, stacked in self._names.items()}
-        return functional_call(template, weights, args, kwargs)  # type: ignore[no-any-return]
+        out: Tensor = functional_call(template, weights, args, kwargs)
+        return out
 
     def _call(self, conv: Callable[..., Tensor], h: Tensor, edge_index: Tensor, edges: Tensor | None) -> Tensor:
         return conv(h, edge_index, edge_attr=edges) if self.reads_edges else conv(h, edge_index)

@@ -60,7 +60,8 @@ class GINConv(Convolution):
             sent = self._messages(h, bound, needed(edges))
             sums = total(lin.multiply(map(sent)) for map, lin in zip(bound.sums, first, strict=True))
         hidden = self.lin1.shift((1 + self.eps) * bound.own(z) + sums)
-        return self.lin2(hidden.relu())  # type: ignore[no-any-return]
+        out: Tensor = self.lin2(hidden.relu())
+        return out
 
     def _messages(self, h: Tensor | SparseMap, bound: SumRound, edges: Tensor) -> Tensor:
         assert bound.sent is not None and bound.carried is not None and self.lin_edge is not None

@@ -32,7 +32,8 @@ class LinearEncoder(Encoder):
         self.lin.reset_parameters()
 
     def forward(self, x: Tensor, node_type: Tensor | None = None) -> Tensor:
-        return self.lin(x.to(self.lin.weight.dtype))  # type: ignore[no-any-return]
+        states: Tensor = self.lin(x.to(self.lin.weight.dtype))
+        return states
 
 
 class TypedEncoder(Encoder):

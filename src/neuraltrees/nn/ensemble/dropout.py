@@ -68,7 +68,8 @@ class DropoutMasks:
         if not h.is_cuda or h.dtype != torch.float32:
             mask = self.mask((h.shape[0], h.shape[2:].numel()), place, dropped, numbers)
             return h * mask.view_as(h).to(h.dtype)
-        out: Tensor = _DropOnGpu.apply(h, self, place, dropped, numbers)  # type: ignore[no-untyped-call]
+        given = (h, self, place, dropped, numbers)
+        out: Tensor = _DropOnGpu.apply(*given)  # type: ignore[no-untyped-call]  # torch has no types here
         return out
 
     def drop_on_gpu(self, h: Tensor, place: int, dropped: float, numbers: Tensor | None = None) -> Tensor:

@@ -63,14 +63,14 @@ class Incidence:
         """Gathers the row of every entry. Shapes: :math:`(N, ...) → (M, ...)`"""
         if torch.compiler.is_compiling():
             return h.index_select(0, self.index)
-        taken: Tensor = _Take.apply(h, self)  # type: ignore[no-untyped-call]
+        taken: Tensor = _Take.apply(h, self)  # type: ignore[no-untyped-call]  # torch has no types here
         return taken
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of the entries of every row. Shapes: :math:`(M, ...) → (N, ...)`"""
         if torch.compiler.is_compiling():
             return self.summed(values)
-        total: Tensor = _Sum.apply(values, self)  # type: ignore[no-untyped-call]
+        total: Tensor = _Sum.apply(values, self)  # type: ignore[no-untyped-call]  # torch has no types here
         return total
 
     def summed(self, values: Tensor) -> Tensor:

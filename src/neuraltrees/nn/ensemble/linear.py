@@ -82,7 +82,7 @@ def product(h: Tensor | SparseMap, weight: Tensor) -> Tensor:
         return (h.squeeze(1) @ weight[0]).unsqueeze(1)
     if torch.compiler.is_compiling():  # the compiler chooses the layout itself
         return torch.einsum("nrf,rfo->nro", h, weight)
-    result: Tensor = _RunProduct.apply(h, weight)  # type: ignore[no-untyped-call]
+    result: Tensor = _RunProduct.apply(h, weight)  # type: ignore[no-untyped-call]  # torch has no types here
     return result
 
 

@@ -58,7 +58,7 @@ class RunBatchNorm(nn.Module):
             and triton_kernels.available()
         )
         if fused and not torch.compiler.is_compiling():
-            out: Tensor = fused_norm.NormRelu.apply(  # type: ignore[no-untyped-call]
+            out: Tensor = fused_norm.NormRelu.apply(  # type: ignore[no-untyped-call]  # torch has no types here
                 h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum, relu
             )
             return out

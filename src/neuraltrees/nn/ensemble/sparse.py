@@ -139,7 +139,7 @@ class SparseMap:
 
         Shapes: x :math:`(n, F)`, sparse
         """
-        entries = x.to_sparse_coo().coalesce()  # type: ignore[no-untyped-call]
+        entries = x.to_sparse_coo().coalesce()  # type: ignore[no-untyped-call]  # torch has no types here
         row, col = entries.indices()
         return cls.of(Coefficients(row, col, entries.values(), (x.shape[0], x.shape[1])), dtype, device)
 
@@ -147,7 +147,7 @@ class SparseMap:
         """Shapes: h :math:`(N, *)` → :math:`(M, *)`"""
         if not (h.requires_grad and torch.is_grad_enabled()):
             return self.forward.sums(h)
-        out: Tensor = _Apply.apply(h, self)  # type: ignore[no-untyped-call]
+        out: Tensor = _Apply.apply(h, self)  # type: ignore[no-untyped-call]  # torch has no types here
         return out
 
     def transposed(self) -> _Rows:

@@ -62,7 +62,8 @@ class FusedSum:
         groups = weight.shape[1:].numel()
         if groups not in self._tables:
             self._tables[groups] = _Tables.of(self.messages, groups, self.device)
-        out: Tensor = _Apply.apply(h, weight, self._tables[groups])  # type: ignore[no-untyped-call]
+        tables = self._tables[groups]
+        out: Tensor = _Apply.apply(h, weight, tables)  # type: ignore[no-untyped-call]  # torch has no types here
         return out
 
 

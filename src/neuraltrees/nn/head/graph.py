@@ -73,7 +73,8 @@ class GraphHead(Head):
         z = self.lin1(torch.cat(seen, -1)).relu()
         for lin in self.more:
             z = lin(z).relu()
-        return self.lin2(z)  # type: ignore[no-any-return]
+        answers: Tensor = self.lin2(z)
+        return answers
 
     def _pooled(self, h: Tensor, places: Places, source: int) -> Tensor:
         if not self.scores:

@@ -111,7 +111,7 @@ class LabelsHead(NodeHead):
 
     def _by_run(self, known: Tensor, places: Places, count: int) -> Tensor:
         """The known labels, checked, of every run. Shapes: :math:`(n)` or :math:`(n, R)` → :math:`(n, R)`"""
-        limit = torch.tensor([*self.classes.values()])
-        several = places.node_type is not None and len(limit) > 1
-        labels = checked_labels(known, limit[places.node_type.cpu()] if several else limit[:1].expand(count), self.runs)
+        limit, kinds = torch.tensor([*self.classes.values()]), places.node_type
+        limits = limit[:1].expand(count) if kinds is None or len(limit) == 1 else limit[kinds.cpu()]
+        labels = checked_labels(known, limits, self.runs)
         return labels.unsqueeze(1).expand(-1, self.runs or 1) if labels.dim() == 1 else labels

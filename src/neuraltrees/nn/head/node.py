@@ -36,7 +36,8 @@ class NodeHead(Head):
 
     def forward(self, h: Tensor, places: Places) -> Tensor:
         if len(self.layers) == 1:
-            return self.layers[0](h)  # type: ignore[no-any-return]
+            only: Tensor = self.layers[0](h)
+            return only
         if places.node_type is None:
             names = ", ".join(self.classes)
             raise InputError(

@@ -64,7 +64,7 @@ class Group:
         """
         if self.alone:
             return tensor
-        found: Tensor = _Total.apply(tensor, self, what)  # type: ignore[no-untyped-call]
+        found: Tensor = _Total.apply(tensor, self, what)  # type: ignore[no-untyped-call]  # torch has no types here
         return found
 
     def swap(self, rows: Tensor, given: Sequence[int], got: Sequence[int], what: str) -> Tensor:

@@ -63,7 +63,7 @@ class Halo:
 
         Shapes: :math:`(N, *) → (N + \\sum got, *)`
         """
-        found: Tensor = _Extend.apply(h, self)  # type: ignore[no-untyped-call]
+        found: Tensor = _Extend.apply(h, self)  # type: ignore[no-untyped-call]  # torch has no types here
         return found
 
     def reduce(self, h: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ class Halo:
 
         Shapes: :math:`(N + \\sum got, *) → (N, *)`
         """
-        found: Tensor = _Reduce.apply(h, self)  # type: ignore[no-untyped-call]
+        found: Tensor = _Reduce.apply(h, self)  # type: ignore[no-untyped-call]  # torch has no types here
         return found
 
     @property

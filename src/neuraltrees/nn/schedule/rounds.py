@@ -29,7 +29,7 @@ class RoundPlan:
 
     Args:
         rounds: for each round, what `Convolution.bind` returned.
-        copies: for each round, the number of nodes that each state after it stands for; None if every state is one node.
+        copies: for each round, the number of nodes that each state after it stands for; None if it is 1 for all.
         pool: the map from states after the last round to graph nodes; None if the last round includes it, or if these
             states are graph nodes.
         states: the number of states that are computed in every round.

@@ -102,7 +102,7 @@ class Schedule(nn.Module):
 
     @property
     def column_kind(self) -> str:
-        """What `columns` depends on besides the data, in words: stored columns are refused for networks of another kind."""
+        """What `columns` depends on besides the data, in words: networks of another kind refuse stored columns."""
         return f"{type(self).__name__}, trees {self.needs_tree}"
 
     def cut_plan(self, cut: Cut) -> Any:

@@ -54,7 +54,7 @@ def sweep(values: Tensor, decay: Tensor, plan: SweepPlan, gate: Tensor | None = 
     if torch.compiler.is_compiling():  # plain torch operations, which can be traced
         found = jumping.passes(rows, factors, plan)[1]
     else:
-        found = _Sweep.apply(rows, factors, plan)  # type: ignore[no-untyped-call]
+        found = _Sweep.apply(rows, factors, plan)  # type: ignore[no-untyped-call]  # torch has no types here
     return found.reshape(values.shape).to(values.dtype)
 
 

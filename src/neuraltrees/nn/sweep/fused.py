@@ -56,7 +56,7 @@ def _launch(name: str, plan: SweepPlan, source: Tensor, factors: Tensor, *buffer
     channels = source.shape[1]
     block = min(BLOCK, 1 << (channels - 1).bit_length())
     order = plan.parent if plan.order is None else plan.order
-    with torch.cuda.device_of(source):  # type: ignore[no-untyped-call]
+    with torch.cuda.device_of(source):  # type: ignore[no-untyped-call]  # torch has no types here
         kernel[plan.num_trees + PADDING, -(-channels // block)](
             source,
             factors,

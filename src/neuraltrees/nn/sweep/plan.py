@@ -26,7 +26,7 @@ class SweepPlan:
     The nodes are at *places* 0 … N - 1. The requirements on a plan that is constructed directly:
 
     - every parent precedes its children; a GPU is fastest if the places of a tree are sorted by depth;
-    - the range `tree_ptr[t]` up to `tree_ptr[t + 1]` holds whole trees: one, several (such as those of a graph) or none;
+    - the range `tree_ptr[t]` up to `tree_ptr[t + 1]` holds whole trees: one, several (as those of a graph) or none;
     - places after the last range have no parent. They are trees of one node each, used as padding.
 
     When a range that starts at place b is moved to place c, its parents become `parent - b + c`. `take` gathers ranges

@@ -190,8 +190,8 @@ class CRFHead(Head):
     def _check_parts(self) -> None:
         if self.pairs.weighted:
             raise InputError(
-                "Expected a CRF head whose tables do not depend on features of edges, to compute in parts; got one with "
-                "edge_channels. Set edge_features=False, or use one process."
+                "Expected a CRF head whose tables do not depend on features of edges, to compute in parts; got one "
+                "with edge_channels. Set edge_features=False, or use one process."
             )
 
     def forward(self, h: Tensor, places: Field | Parted[Field], edge_attr: Tensor | None = None) -> Tensor:

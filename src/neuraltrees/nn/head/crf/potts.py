@@ -196,7 +196,7 @@ class _Case:
     def marginals(self, numbers: Tensor, given: Evidence) -> Tensor:
         """The marginals of the nodes, averaged over the plans. Shapes: numbers :math:`(3)` → :math:`(n, C)`"""
         network, known, edge = numbers.unbind()
-        # The solver adds known labels to their neighbours with strength `edge`; the difference to `known` is added here.
+        # The solver adds known labels to their neighbours with strength `edge`; the rest of `known` is added here.
         unary = network * self.network + (known - edge) * self.neighbours
         table = edge * torch.eye(unary.shape[1], dtype=unary.dtype, device=unary.device)
         tables = EdgeTables(table.view(1, 1, *table.shape), self.solver.structure.index)
@@ -220,10 +220,10 @@ def _maximise(likelihood: Callable[[Tensor], Tensor], start: Tensor, count: int)
     def closure() -> Tensor:
         optimiser.zero_grad()
         loss = (weight * free.square()).sum() - likelihood(free)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]  # torch has no types here
         return loss
 
-    optimiser.step(closure)  # type: ignore[no-untyped-call]
+    optimiser.step(closure)  # type: ignore[no-untyped-call]  # torch has no types here
     with torch.no_grad():
         for each in (start, free.detach()):
             value = float(likelihood(each))

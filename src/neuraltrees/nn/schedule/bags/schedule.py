@@ -67,15 +67,11 @@ class BagRounds(Schedule):
     @classmethod
     def having(cls, **options: object) -> partial[BagRounds]:
         """A constructor with these options, for `NeuralTree(schedule=BagRounds.having(parts="tree"))`."""
-        return partial(cls, options=BagOptions(**options))  # type: ignore[arg-type]
+        return partial(cls, options=BagOptions(**options))  # type: ignore[arg-type]  # BagOptions checks them
 
     def columns(self, data: Data) -> Ragged:
         found = columns_of(data, self.options.needs_tree, self.options.codes)
         return found.with_segments() if self.start.weight.is_cuda else found
-
-    @property
-    def plan_kind(self) -> str:
-        return f"{super().plan_kind}, trees {self.needs_tree}, codes {self.options.codes},"
 
     @property
     def column_kind(self) -> str:
@@ -111,6 +107,11 @@ class BagRounds(Schedule):
 
     def _rounds(self, x: Tensor | SparseMap, plan: BagPlan, edges: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """The states of graph nodes and of bags after the last round; None for bags if there are none."""
+        if self.needs_tree and (plan.bags is None or (self.of_code is not None and plan.bags.code is None)):
+            raise InputError(
+                f"Expected a plan with bags{' and their codes' if self.of_code is not None else ''}; got one without. "
+                f"Make it with this network's own plan(data)."
+            )
         if self.body.edge_channels is not None and edges is None:
             raise InputError("Expected edge_attr, since the network was made with edge_channels; got none.")
         h = self.start.shift(self.start.multiply(x))

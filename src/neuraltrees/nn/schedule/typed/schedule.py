@@ -109,7 +109,7 @@ class TypedRounds(TreeRounds):
 
     @classmethod
     def of(cls, types: int, relations: int = 1, geometry: bool = True) -> Callable[[Body], TypedRounds]:
-        """A constructor with these numbers of types and relations, for `NeuralTree(schedule=TypedRounds.of(types=2))`."""
+        """A constructor with these options, for `NeuralTree(schedule=TypedRounds.of(types=2))`."""
         return partial(cls, types=types, relations=relations, geometry=geometry)
 
     @property
