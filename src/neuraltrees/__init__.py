@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from neuraltrees.datasets import register_dataset as register_dataset
     from neuraltrees.htree import HTree as HTree
     from neuraltrees.htree import build_htree as build_htree
+    from neuraltrees.htree import largest_treewidth_bound as largest_treewidth_bound
     from neuraltrees.htree import load_htree as load_htree
     from neuraltrees.htree import save_htree as save_htree
     from neuraltrees.inference import CRF as CRF
@@ -145,6 +146,7 @@ _LAZY = {
     "citation_split": "neuraltrees.data.splits",
     "draw": "neuraltrees.plots.drawing",
     "fit": "neuraltrees.training",
+    "largest_treewidth_bound": "neuraltrees.htree",
     "CRF": "neuraltrees.inference",
     "Forest": "neuraltrees.inference",
     "Grid": "neuraltrees.tuning.grid",

@@ -47,6 +47,14 @@ def htree_of_file(
             show_default=False,
         ),
     ] = None,
+    max_tree_nodes: Annotated[
+        int | None,
+        typer.Option(
+            help="Bound the size of the H-tree: use the largest treewidth bound whose H-tree has at most N nodes.",
+            metavar="N",
+            show_default=False,
+        ),
+    ] = None,
     sampler: Annotated[
         str,
         typer.Option(
@@ -79,7 +87,8 @@ def htree_of_file(
     """Build the H-tree of a graph; print its statistics, draw it or write it to a file.
 
     Nodes of edge lists and GraphML keep their names. Parts that are too large to be legible are summarised in the
-    drawing. The H-tree of a graph of large treewidth is huge: bound the treewidth with --k.
+    drawing. The H-tree of a graph of large treewidth is huge: bound the treewidth with --k, or the size of the tree
+    with --max-tree-nodes.
 
     Example: neuraltrees htree citations.gr --k 4 --out citations.safetensors
     """
@@ -87,9 +96,11 @@ def htree_of_file(
     check_sampler(sampler)
     if terminal not in ("clique", "bag"):
         raise InputError(f"Expected --terminal clique or bag; got {terminal!r}.")
+    if k is not None and max_tree_nodes is not None:
+        raise InputError("Expected --k or --max-tree-nodes; got both. Leave out one of them.")
     check_out(out, (".safetensors", ".json"))
     with working("loading"):
-        from neuraltrees.htree import build_htree
+        from neuraltrees.htree import build_htree, largest_treewidth_bound
 
         if draw is not None:  # fail before the work, not after it
             from neuraltrees.plots.drawing import draw as draw_figure
@@ -101,6 +112,18 @@ def htree_of_file(
     graph = named.graph
     facts: dict[str, Value] = {"nodes": graph.num_nodes, "edges": graph.num_edges}
     start = time.perf_counter()
+    if max_tree_nodes is not None:
+        with working(f"looking for the largest treewidth bound whose H-tree has at most {max_tree_nodes:,} nodes"):
+            k = largest_treewidth_bound(
+                graph,
+                max_tree_nodes,
+                cast(Method, method),
+                seed=seed,
+                restarts=restarts,
+                sampler=cast(Sampler, sampler),
+                terminal=cast("Terminal", terminal),
+            )
+        facts["treewidth bound"] = k
     if k is not None:
         with working(f"sampling a subgraph of treewidth at most {k}"):
             sample = sample_bounded_treewidth(graph, k, seed, restarts=restarts, sampler=cast(Sampler, sampler))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from neuraltrees.datasets.spec import DataSpec
 from neuraltrees.errors import InputError, NeuralTreesError, did_you_mean
 from neuraltrees.files import read_whole
+from neuraltrees.graph import Graph
 from neuraltrees.graph_files import is_graph_file
 from neuraltrees.options import find_place
 
@@ -189,8 +190,16 @@ def load_task(spec: DataSpec) -> Task:
         )
     asked = {name: getattr(spec, name) for name in ("seed", "method", "terminal")}
     changes: dict[str, Any] = {name: value for name, value in asked.items() if getattr(task, name) != value}
-    if spec.max_treewidth is not None:
-        changes |= {"max_treewidth": spec.max_treewidth, "sampler": spec.sampler}
+    bound = spec.max_treewidth
+    if spec.max_tree_nodes is not None:
+        from neuraltrees.htree import largest_treewidth_bound
+
+        graphs = [Graph.from_data(graph) for graph in task.graphs]
+        bound = largest_treewidth_bound(
+            graphs, spec.max_tree_nodes, spec.method, seed=spec.seed, sampler=spec.sampler, terminal=spec.terminal
+        )
+    if bound is not None:
+        changes |= {"max_treewidth": bound, "sampler": spec.sampler}
     if task.splitter is None:
         changes["splitter"] = partial(_random_split, task.num_items, spec.train_share)
     task = task.replace(**changes) if changes else task

@@ -47,6 +47,9 @@ class DataSpec(Spec):
         "symmetric", "stanford3dsg, GNN: both directions of every edge, or as stored in the file."
     )
     max_treewidth: int | None = option(None, "Treewidth bound k: keep a subgraph of treewidth at most k.", ge=1)
+    max_tree_nodes: int | None = option(
+        None, "Use the largest treewidth bound whose H-trees have at most this many nodes in all.", ge=1
+    )
     sampler: Sampler = option(
         "elimination", "How the treewidth is bounded: elimination, or paper for the method of the paper."
     )

@@ -28,10 +28,11 @@ ALL = "all"
 
 def load_scenes(spec: DataSpec) -> Task:
     """`scenes:FOLDER`, and the built-in `scenes:stanford3dsg` and `scenes:buildings`, as graphs with typed H-trees."""
-    if spec.max_treewidth is not None:
-        raise InputError(
-            "Expected no max_treewidth for scenes, whose typed H-trees are of whole graphs; got one. Leave it out."
-        )
+    for name in ("max_treewidth", "max_tree_nodes"):
+        if getattr(spec, name) is not None:
+            raise InputError(
+                f"Expected no {name} for scenes, whose typed H-trees are of whole graphs; got one. Leave it out."
+            )
     name = spec.dataset.partition(":")[2]
     if name == "stanford3dsg":
         rooms = StanfordSceneGraphs(spec.data_root)
