@@ -25,7 +25,7 @@ SCENE = {
 
 
 def command(*arguments: str) -> str:
-    """What a command prints; an error with both streams where it fails."""
+    """The output of a command; if it fails, an error with both streams."""
     ran = subprocess.run([sys.executable, "-m", "neuraltrees", *arguments], capture_output=True, text=True, check=False)
     if ran.returncode:
         raise SystemExit(f"neuraltrees {' '.join(arguments)}: exit code {ran.returncode}\n{ran.stdout}{ran.stderr}")
@@ -33,7 +33,7 @@ def command(*arguments: str) -> str:
 
 
 def try_core(folder: Path) -> None:
-    """Decompositions, in Python and on the command line: what needs no torch."""
+    """Decompositions in Python and on the command line, which need no torch."""
     import neuraltrees as nt
 
     assert nt.__version__ == version("neuraltrees"), (nt.__version__, version("neuraltrees"))

@@ -3,7 +3,7 @@
     python release/wheels.py                                   # for this interpreter
     python release/wheels.py --core /path/to/python3.12 …      # for others as well; these are tried without torch
 
-The files come to the folder dist. A wheel of more than 5 MiB is an error.
+The files are written to the folder dist. A wheel of more than 5 MiB is an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WITHOUT_TORCH = ("numpy", "networkx", "scipy", "typer", "rich", "pydantic", "PyY
 
 
 def run(*command: object, **environment: str) -> str:
-    """The output of a command; its error is shown where it fails."""
+    """The output of a command; if it fails, its error is shown."""
     ran = subprocess.run(
         [str(part) for part in command],
         cwd=WORK,

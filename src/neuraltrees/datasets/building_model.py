@@ -106,7 +106,7 @@ class BuildingLabels(SceneLabels):
         return cls(model, forest, node_type)
 
     def potentials(self, log_likelihood: Tensor) -> tuple[Tensor, Tensor]:
-        """Those of the forest's variables, and the tables of a room with an object, two objects, and two rooms.
+        """The potentials of the variables, and the tables of a room with an object, two objects, and two rooms.
 
         Shapes: :math:`(n, K)` → :math:`(n, K)` and :math:`(3, K, K)`
         """

@@ -75,7 +75,7 @@ class SceneLabels:
         return self.forest.sample(*self.potentials(no_evidence), uniform)
 
     def potentials(self, log_likelihood: Tensor) -> tuple[Tensor, Tensor]:
-        """Those of the forest's variables, and the tables of a room with an object and of two objects.
+        """The potentials of the forest's variables, and the tables of a room with an object and of two objects.
 
         Shapes: :math:`(n, K)` → :math:`(n, K)` and :math:`(2, K, K)`
         """

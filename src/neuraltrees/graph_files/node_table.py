@@ -39,7 +39,7 @@ class NodeTable:
         return self.columns[name]
 
     def place(self, node: int) -> str:
-        """Where a node stands, for errors."""
+        """The line or the name of a node, for errors."""
         line = self.lines[node]
         return f"{self.source}: line {line}" if line else f"{self.source}: node {self.names[node]!r}"
 

@@ -41,7 +41,7 @@ class Table:
         )
 
     def place(self, row: int) -> str:
-        """Where a row stands, for errors."""
+        """The line of a row, for errors."""
         return f"{self.source}: line {self.lines[row]}"
 
 

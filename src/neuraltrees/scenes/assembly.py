@@ -1,4 +1,4 @@
-"""Trees of pieces put together to the tree of the whole graph; what did not change since the last time is copied."""
+"""The tree of a whole graph from the trees of its pieces; unchanged pieces are copied from the last tree."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class _Layout:
 
 @dataclass(frozen=True, eq=False)
 class _Last:
-    """What was put together the last time."""
+    """The last tree, and the pieces that it was assembled from."""
 
     placed: list[Piece]
     part: TreePart
@@ -143,7 +143,7 @@ class Assembly:
         }
 
     def resize_rooms(self, rooms: set[int], rows: Float64) -> None:
-        """Computes anew the geometry of the core's edges where the sizes of some rooms have changed.
+        """Recomputes the geometry of the core's edges after the sizes of some rooms have changed.
 
         Args:
             rooms: the slots of these rooms.

@@ -240,7 +240,7 @@ class SceneFormat:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> SceneFormat:
-        """What `as_dict` gave."""
+        """The format of a result of `as_dict`."""
         spec = TypedGraphSpec(**{**content["spec"], "types": tuple(content["spec"]["types"])})
         spaces = {
             kind: LabelSpace(tuple(each["names"]), {int(n): name for n, name in each["numbers"]}, each["synonyms"])

@@ -1,4 +1,4 @@
-"""A typed graph taken apart at its rooms: one piece per room with what belongs to it alone, and a core of the rest."""
+"""A typed graph split at its rooms: a piece per room with the nodes that belong to it alone, and a core of the rest."""
 
 from __future__ import annotations
 

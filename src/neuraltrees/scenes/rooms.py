@@ -1,4 +1,4 @@
-"""Which room an object is in, and how far a room extends."""
+"""The rooms of objects, and the extents of rooms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rooms_of(scene: Scene) -> Int64:
     """The room of every object and place, as a number of the scene; -1 for none and for all other nodes.
 
     An object is in the room that an edge joins it to; else in that of its place; else in that of the nearest place
-    that is adjacent to its place and has a room. Of several the one that was stored first counts.
+    that is adjacent to its place and has a room. If there are several, the one that was stored first is used.
 
     Shapes: → :math:`(n)`
     """

@@ -21,7 +21,7 @@ class Member(NamedTuple):
 
 
 def members(text: str, start: int) -> list[Member]:
-    """The members of the object that starts at this place.
+    """The members of the object that starts at this position.
 
     >>> text = '{"a": [1, 2], "b": {}}'
     >>> [(each.key, text[each.start : each.stop]) for each in members(text, 0)]
@@ -39,7 +39,7 @@ def members(text: str, start: int) -> list[Member]:
 
 
 def elements(text: str, start: int) -> Iterator[int]:
-    """Where each element of the array that starts at this place starts.
+    """The positions of the elements of the array that starts at this position.
 
     >>> list(elements("[1, [2], 3]", 0))
     [1, 4, 9]
@@ -51,20 +51,20 @@ def elements(text: str, start: int) -> Iterator[int]:
 
 
 def object_end(text: str, start: int) -> tuple[int, bool]:
-    """The place of the bracket that closes an object, and whether the object has members."""
+    """The position of the bracket that closes an object, and whether the object has members."""
     stop = _end(text, start)
     return stop - 1, text[_skip(text, start + 1)] != "}"
 
 
 def _first(text: str, start: int, opening: str) -> int:
-    """Where the first entry of an object or array is, or the bracket that closes it."""
+    """The position of the first entry of an object or array, or of its closing bracket."""
     if text[start : start + 1] != opening:
         raise ParseError(f"Expected {opening} at place {start} of the JSON text; got {text[start : start + 1]!r}.")
     return _skip(text, start + 1)
 
 
 def _next(text: str, stop: int) -> int:
-    """Where the next entry is after one that stops here, or the closing bracket."""
+    """The position of the entry after one that stops here, or of the closing bracket."""
     at = _skip(text, stop)
     return _skip(text, at + 1) if text[at] == "," else at
 

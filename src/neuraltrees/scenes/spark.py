@@ -37,7 +37,7 @@ def is_spark(content: object) -> TypeGuard[dict[str, Any]]:
 
 
 def nodes_and_edges(content: Any) -> tuple[list[Any], list[Any]]:
-    """Those of a parsed file, as they are; `ParseError` if it is no Spark-DSG file."""
+    """The nodes and edges of a parsed file, unchecked; `ParseError` if it is not a Spark-DSG file."""
     if not is_spark(content):
         raise ParseError("Expected Spark-DSG JSON, an object with nodes and edges; got something else.")
     nodes, edges = content["nodes"], content.get("edges", [])

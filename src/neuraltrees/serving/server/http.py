@@ -173,7 +173,7 @@ def make_app(queue: BatchQueue, token: str | None = None) -> FastAPI:
 
 @dataclass
 class _Received:
-    """What has come of the body of a request."""
+    """How much of the body of a request has been received."""
 
     size: int = 0
     complete: bool = False

@@ -24,7 +24,7 @@ Labels: TypeAlias = Mapping[NodeId, NodeLabel]
 
 
 class Labeller(Protocol):
-    """What labels scenes: `SceneLabeller`."""
+    """The part of `SceneLabeller` that the service uses."""
 
     def label(self, scenes: Sequence[Scene], known: Sequence[Known] | None = None) -> Sequence[Labels]: ...
 
