@@ -99,7 +99,8 @@ double log2_of(std::int64_t count) {
     return count < static_cast<std::int64_t>(known.size()) ? known[count] : std::log2(static_cast<double>(count));
 }
 
-/// A greedy elimination of a graph; the order is empty if it has more states than are allowed.
+/// A greedy elimination of a graph; the order is empty if it has at least the allowed number of states, if that is
+/// finite.
 template <typename Elimination>
 Found eliminate(Elimination state, std::span<const double> log_states, WeightedGreedy rule, std::uint64_t seed,
                 double allowed, Watch& watch) {
@@ -123,7 +124,7 @@ Found eliminate(Elimination state, std::span<const double> log_states, WeightedG
         const Vertex v = heap.top();
         heap.pop();
         count.add(v, state.neighbours(v));
-        if (!(count.total < allowed)) return {{}, count.total, found.work};
+        if (count.total >= allowed && std::isfinite(allowed)) return {{}, count.total, found.work};
         found.order.push_back(v);
         if (state.fill[v] == 0 && state.degree[v] == state.remaining - 1) {  // the others are a clique
             for (Vertex u : state.neighbours(v)) found.order.push_back(u);
@@ -184,12 +185,12 @@ std::vector<Vertex> search(const Elimination& graph, std::span<const double> log
         // Every rule has a turn on a small graph; a large one has further runs while they cost little.
         const bool small = run < num_rules && graph.remaining <= small_graph;
         if (run > 0 && !small && entries_per_work * work * (run + 1) / run > search_share * best.states) break;
+        if (run >= num_rules && std::isinf(best.states)) break;  // more than 2^1024: no table will be made
         Found found = eliminate(graph, log_states, rules[run % num_rules], seed + run / num_rules, best.states, watch);
         work += found.work;
-        if (!found.order.empty()) best = std::move(found);
+        if (best.order.empty() || (!found.order.empty() && found.states < best.states)) best = std::move(found);
     }
-    if (!best.order.empty()) return best.order;
-    return eliminate(graph, log_states, rules[0], seed, std::numeric_limits<double>::max(), watch).order;
+    return best.order;
 }
 
 }  // namespace

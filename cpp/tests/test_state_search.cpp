@@ -38,6 +38,14 @@ TEST(least_states_prefers_the_chord_between_vertices_of_few_states) {
     CHECK(std::abs(least_states(cycle.view(), std::vector{1.0, 5.0, 1.0, 5.0}, 0, watch).states - 256) < 1e-9);
 }
 
+TEST(least_states_counts_more_states_than_a_double_holds_as_infinity) {
+    Watch watch;
+    const Graph square = cycle(4);
+    const auto found = least_states(square.view(), std::vector{600.0, 600.0, 600.0, 600.0}, 0, watch);
+    CHECK_EQ(first_violation(square, found.decomposition), std::optional<std::string>());
+    CHECK(std::isinf(found.states));
+}
+
 TEST(least_states_wants_the_states_of_every_node) {
     Watch watch;
     CHECK_THROWS(least_states(complete(3).view(), std::vector<double>{1.0}, 0, watch), InputError,

@@ -13,6 +13,7 @@ import neuraltrees as nt
 from neuraltrees._core import native
 from neuraltrees.inference import JunctionTree, MarkovNetwork
 from neuraltrees.inference.choice import choose_decomposition
+from neuraltrees.inference.structure import Structure
 from tests.oracle.strategies import graphs
 
 
@@ -25,6 +26,16 @@ def test_a_wider_decomposition_may_have_fewer_states() -> None:
     cycle = nt.Graph([[0, 1, 2, 3], [1, 2, 3, 0]])
     assert sorted(choose_decomposition(cycle, [50, 2, 50, 2]).bags) == [(0, 1, 3), (1, 2, 3)]
     assert sorted(choose_decomposition(cycle, [2, 50, 2, 50]).bags) == [(0, 1, 2), (0, 2, 3)]
+
+
+def test_more_states_than_a_float_can_count() -> None:
+    """A cocktail-party graph: it has no simplicial vertex, and every bag has more than 2^1024 states."""
+    party = nt.Graph.from_networkx(nx.complete_multipartite_graph(*[2] * 22))
+    huge = [2**31 - 1] * 44
+    choose_decomposition(party, huge).validate(party)
+    pairs = [tuple(sorted(edge)) for edge in party.edge_index.t().tolist() if edge[0] < edge[1]]
+    steps = native.JunctionSteps.search(*Structure(tuple(huge), tuple(pairs)).arrays, {}, 0)
+    assert steps.states == np.inf and steps.num_tables == 0
 
 
 @given(network=graphs(max_nodes=12), data=st.data())

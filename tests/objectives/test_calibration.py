@@ -46,7 +46,7 @@ def test_nothing_labelled_has_no_error() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(nt.InputError, match="as many labels"):
+    with pytest.raises(nt.InputError, match="a label per item"):
         Calibration.of(torch.ones(3, 2), torch.zeros(4).long())
 
 
