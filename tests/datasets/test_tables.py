@@ -99,9 +99,18 @@ def test_train_and_predict_from_files(
     assert _run(train) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["runs"][0]["test"] > 0.9  # the sign of a feature tells the label
-    predict = ["predict", out / "model.safetensors", edges, "--nodes", nodes, "--ignore", "role,part", "--json"]
+    predict = ["predict", out / "model.safetensors", edges, "--nodes", nodes, "--json"]
     assert _run(predict) == 0
     (found,) = json.loads(capsys.readouterr().out)["graphs"]
+    rows = [line.split(",") for line in nodes.read_text().splitlines()]
+    nodes.write_text(
+        "".join(f"{name},{age},note,{skill}\n" for name, skill, age, _, _ in rows).replace("note", "-1", 1)
+    )
+    assert _run(predict) == 0
+    assert json.loads(capsys.readouterr().out)["graphs"] == [found], "features are found by the names of their columns"
+    nodes.write_text(nodes.read_text().replace("skill", "skills"))
+    assert _run(predict) == 2
+    assert "expected a column 'skill' with a feature that the network was trained on" in capsys.readouterr().err
     assert [each["name"] for each in found["nodes"]][-2:] == [f"p{COUNT - 1}", "alone"]
     assert torch.tensor([each["label"] in ("chef", "cook") for each in found["nodes"]]).all()
 

@@ -59,7 +59,11 @@ def predict(
     ] = None,
     ignore: Annotated[
         str | None,
-        typer.Option(help="Columns of nodes that are not features, separated by commas.", show_default=False),
+        typer.Option(
+            help="Columns of nodes that are not features, separated by commas. A model that was trained on files finds "
+            "its columns by name.",
+            show_default=False,
+        ),
     ] = None,
     smiles: Annotated[
         str | None,
@@ -101,12 +105,14 @@ def predict(
     with working("loading"):
         from neuraltrees.data.json_graphs import read_graphs
         from neuraltrees.data.known_labels import read_known
+        from neuraltrees.data.task import TableColumns
+        from neuraltrees.scenes.format import SceneFormat
         from neuraltrees.serving import Predictor
         from neuraltrees.serving.shipped import find_model
         from neuraltrees.training.bundle import Bundle
 
         model, source = Bundle.load(find_model(bundle), allow or ()), Path(input)
-    if model.inputs is not None:
+    if isinstance(model.inputs, SceneFormat):
         if (nodes, ignore, smiles) != (None, None, None):
             raise InputError("Expected no --nodes, --ignore and --smiles with a scene; got one. Leave them out.")
         predict_scene(model, source, out, known, top, device, json)
@@ -124,7 +130,8 @@ def predict(
         if is_graph_file(source):
             from neuraltrees.datasets.tables import read_unlabelled
 
-            graphs, names = read_unlabelled(input, None if nodes is None else str(nodes), ignore)
+            columns = model.inputs.names if isinstance(model.inputs, TableColumns) else None
+            graphs, names = read_unlabelled(input, None if nodes is None else str(nodes), ignore, columns)
         else:
             graphs, names = read_graphs(
                 source,

@@ -87,12 +87,13 @@ def train(
         if not resume and processes.main:
             files.check_new()
         with working("loading"):
+            from neuraltrees.scenes.format import SceneFormat
             from neuraltrees.training.problem import load_problem
 
             problem = load_problem(settings)
         if settings.smiles is not None:
             describe_molecules(settings, problem)
-        if problem.task.inputs is not None:
+        if isinstance(problem.task.inputs, SceneFormat):
             describe_scenes(problem)
         with working("preparing batches, and H-trees where the network needs them"):
             trainer, save = _prepare(settings, problem, files, resume, threads, processes)

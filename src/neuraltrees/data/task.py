@@ -35,6 +35,20 @@ class Inputs(Protocol):
         """Plain values, for files."""
 
 
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table of nodes that are the features, in this order; a bundle stores it.
+
+    >>> TableColumns(("height", "weight")).as_dict()
+    {'columns': ['height', 'weight']}
+    """
+
+    names: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"columns": list(self.names)}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """Graphs with labels per node or per graph, and the objective.
@@ -55,7 +69,7 @@ class Task:
         edge_features: the same for edges; by default the form of `edge_attr`.
         sampler: how the treewidth is bounded; see `sample_bounded_treewidth`.
         method, terminal: how H-trees are built; see `ToHTree`.
-        inputs: how graphs were made from other inputs, for predictions: `SceneFormat`.
+        inputs: how graphs were made from other inputs, for predictions: `SceneFormat` or `TableColumns`.
 
     >>> graph = Data(x=torch.eye(3), y=torch.tensor([0, 1, 1]), edge_index=torch.tensor([[0, 1], [1, 2]]))
     >>> Task([graph], {"node": ("even", "odd")})

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from neuraltrees.data.folds import stored_split
 from neuraltrees.data.splits import Split, random_node_split
-from neuraltrees.data.task import Task
+from neuraltrees.data.task import TableColumns, Task
 from neuraltrees.datasets.spec import DataSpec
 from neuraltrees.errors import InputError
 from neuraltrees.graph_files import NodeTable, read_graph, read_node_table
@@ -52,15 +52,19 @@ class GraphTable:
             raise InputError(f"Expected edges between the nodes of {nodes}; got {missing!r} in {edges}.")
         return cls(table, torch.tensor([row[name] for name in named.names], dtype=torch.int64)[named.graph.edge_index])
 
-    def features(self, without: Sequence[str]) -> tuple[Tensor, list[str]]:
-        """The numbers of all columns but some, and the names of the columns.
-
-        Shapes: → :math:`(n, F)`
-        """
+    def columns(self, without: Sequence[str]) -> list[str]:
+        """The names of all columns but some."""
         names = [name for name in self.table.columns if name not in without]
         if not names:
             raise InputError(f"{self.table.source}: expected at least one column of numbers as a feature; got none.")
-        return torch.tensor([self._numbers(name) for name in names], dtype=torch.float32).t().contiguous(), names
+        return names
+
+    def features(self, columns: Sequence[str]) -> Tensor:
+        """The numbers of some columns, in this order.
+
+        Shapes: → :math:`(n, F)`
+        """
+        return torch.tensor([self._numbers(name) for name in columns], dtype=torch.float32).t().contiguous()
 
     def _numbers(self, name: str) -> list[float]:
         found = []
@@ -84,20 +88,34 @@ def load_files(spec: DataSpec) -> Task:
     table = given.table
     y, labels = _labels(table, spec.label)
     skipped = _columns(table, spec.ignore)
-    x, _ = given.features([spec.label, *skipped, *([] if spec.split_column is None else [spec.split_column])])
+    columns = given.columns([spec.label, *skipped, *([] if spec.split_column is None else [spec.split_column])])
     if spec.split_column is None:
         splitter: Any = partial(_random_split, y >= 0, spec.train_share)
     else:
         splitter = partial(stored_split, _stored(table, spec.split_column))
-    graph = Data(x=x, y=y, edge_index=given.edge_index)
-    return Task([graph], {"node": labels}, spec.max_treewidth, spec.seed, splitter=splitter)
+    graph = Data(x=given.features(columns), y=y, edge_index=given.edge_index)
+    inputs = TableColumns(tuple(columns))
+    return Task([graph], {"node": labels}, spec.max_treewidth, spec.seed, splitter=splitter, inputs=inputs)
 
 
-def read_unlabelled(edges: str, nodes: str | None, ignore: str | None) -> tuple[list[Data], list[list[str]]]:
-    """A graph to predict for, and the names of its nodes."""
+def read_unlabelled(
+    edges: str, nodes: str | None, ignore: str | None, columns: Sequence[str] | None
+) -> tuple[list[Data], list[list[str]]]:
+    """A graph to predict for, and the names of its nodes.
+
+    Args:
+        edges: the file of the edges.
+        nodes: the table of the nodes; None if `edges` has their attributes.
+        ignore: columns that are not features, separated by commas.
+        columns: the columns that the network was trained on, whatever else the table has; None if that is not known.
+    """
     given = GraphTable.read(edges, nodes)
-    x, _ = given.features(_columns(given.table, ignore))
-    return [Data(x=x, edge_index=given.edge_index)], [list(given.table.names)]
+    ignored = _columns(given.table, ignore)
+    if columns is None:
+        columns = given.columns(ignored)
+    for name in columns:
+        given.table.column(name, "a feature that the network was trained on")
+    return [Data(x=given.features(columns), edge_index=given.edge_index)], [list(given.table.names)]
 
 
 def _columns(table: NodeTable, ignore: str | None) -> list[str]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from neuraltrees.data.features import describe, from_description
 from neuraltrees.data.scaling import AS_THEY_ARE, Scaling
-from neuraltrees.data.task import Inputs
+from neuraltrees.data.task import Inputs, TableColumns
 from neuraltrees.decomposition.decompose import Method
 from neuraltrees.decomposition.sampling import Sampler
 from neuraltrees.errors import DivergedError, InputError
@@ -46,7 +46,8 @@ class Bundle:
         scaling: how features are scaled before the network reads them.
         max_treewidth, seed, sampler, method, terminal: how H-trees are built.
         facts: facts about the training, such as metrics.
-        inputs: how scenes are converted to graphs, for a network that was trained on scenes.
+        inputs: how scenes are converted to graphs, or which columns of a table of nodes are the features, for a network
+            that was trained on them.
     """
 
     network: NetworkSpec
@@ -168,7 +169,8 @@ class Bundle:
             "walks": self.scaling.walks,
             "laplacian": self.scaling.laplacian,
             "facts": self.facts,
-            "scenes": None if self.inputs is None else self.inputs.as_dict(),
+            "scenes": self.inputs.as_dict() if isinstance(self.inputs, SceneFormat) else None,
+            "columns": list(self.inputs.names) if isinstance(self.inputs, TableColumns) else None,
         }
         parts = {name: getattr(self.scaling, name) for name in STATISTICS}
         scale = {name: value for name, value in parts.items() if value is not None}
@@ -218,7 +220,7 @@ class Bundle:
                 about.get("sampler", "paper"),  # older versions had no other sampler
                 about.get("method", "min_fill"),
                 about.get("terminal", "clique"),
-                SceneFormat.from_dict(about["scenes"]) if about.get("scenes") else None,
+                _inputs(about),
             )
             if not weights:
                 raise KeyError("weights")
@@ -256,3 +258,10 @@ def _from_first(about: dict[str, Any], weights: dict[str, Tensor]) -> tuple[dict
         part, _, rest = name.partition(".")
         renamed[f"head.{rest}" if part == "readout" else f"schedule.{name}"] = value
     return about | newer, renamed
+
+
+def _inputs(about: Mapping[str, Any]) -> Inputs | None:
+    """How inputs become graphs, as a file tells it."""
+    if about.get("scenes"):
+        return SceneFormat.from_dict(about["scenes"])
+    return TableColumns(tuple(about["columns"])) if about.get("columns") else None

@@ -18,6 +18,7 @@ from torch.export import Dim, ExportedProgram
 from neuraltrees.errors import InputError, NeuralTreesError
 from neuraltrees.extras import require
 from neuraltrees.files import PathLike, as_path, check_folder, write_whole
+from neuraltrees.scenes.format import SceneFormat
 from neuraltrees.serving.export.program import Program, graph_program
 from neuraltrees.serving.export.scenes import scene_program
 from neuraltrees.training.bundle import Bundle
@@ -70,7 +71,7 @@ def quiet() -> Iterator[None]:
 
 def program_of(bundle: Bundle) -> Program:
     """The program of a trained network; a network that reads more than plain tensors raises `InputError`."""
-    return graph_program(bundle) if bundle.inputs is None else scene_program(bundle)
+    return scene_program(bundle) if isinstance(bundle.inputs, SceneFormat) else graph_program(bundle)
 
 
 def traced(program: Program) -> ExportedProgram:

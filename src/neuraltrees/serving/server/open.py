@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuraltrees.files import PathLike
+from neuraltrees.scenes.format import SceneFormat
 from neuraltrees.serving.predictor import Predictor
 from neuraltrees.serving.scene_labeller import SceneLabeller
 from neuraltrees.serving.server.graphs import GraphService
@@ -24,6 +25,6 @@ def open_service(
 
 def service_of(bundle: Bundle, limits: Limits, device: str = "cpu", threads: int = 1) -> Service:
     """The service of a trained network: `SceneService` if it was trained on scenes, else `GraphService`."""
-    if bundle.inputs is not None:
+    if isinstance(bundle.inputs, SceneFormat):
         return SceneService(SceneLabeller(bundle, device, threads), limits, bundle.network.name)
     return GraphService(Predictor(bundle, device, threads), limits)
