@@ -37,12 +37,12 @@ def in_child(*arguments: str) -> dict[str, float]:
     return found
 
 
-def sample_and_tree(nodes: int, folder: Path) -> dict[str, float]:
+def sample_and_tree(nodes: int, folder: Path, sampler: str) -> dict[str, float]:
     """Seconds of a processor for sample and H-tree of a random graph in a mapped file, and GiB at the peak."""
     path = folder / "edges.npy"
     graph = nt.read_graph(path).graph
     start = time.process_time()
-    sample = nt.sample_bounded_treewidth(graph, 4, sampler="paper")
+    sample = nt.sample_bounded_treewidth(graph, 4, sampler=sampler)
     tree = nt.build_htree(
         sample.subgraph, sample.decomposition, threads=1, max_nodes=20 * max(10**6, graph.num_nodes), dtype=None
     )
@@ -59,7 +59,7 @@ def random_graphs(options: argparse.Namespace) -> Iterator[Row]:
             edges = np.random.default_rng(0).integers(0, nodes, (2, 3 * nodes), dtype=np.int32)
             np.save(Path(folder) / "edges.npy", edges)
             del edges
-            found[nodes] = in_child("--child", str(nodes), "--folder", folder)
+            found[nodes] = in_child("--child", str(nodes), "--folder", folder, "--sampler", options.sampler)
         each = found[nodes]
         measured = f"{each['seconds']:.1f} s, peak {each['peak']:.2f} GiB, {each['tree nodes']:,} tree nodes"
         yield Row(f"{nodes:,} nodes: sample + H-tree", measured, "10 GiB", each["peak"] <= 10)
@@ -141,7 +141,7 @@ BENCHMARKS = {"random": random_graphs, "hiv": hiv, "loader": loader, "threads": 
 
 def child(options: argparse.Namespace) -> dict[str, float]:
     if options.child > 0:
-        return sample_and_tree(options.child, options.folder)
+        return sample_and_tree(options.child, options.folder, options.sampler)
     graph = union_of_scenes()
     return {"seconds": min(_seconds(lambda: nt.build_htree(graph, threads=1)) for _ in range(9))}
 
@@ -150,6 +150,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS), help="what to run")
     parser.add_argument("--nodes", nargs="+", type=int, default=[10**6, 10**7], help="of the random graphs")
+    parser.add_argument("--sampler", choices=["paper", "elimination"], default="paper", help="of the random graphs")
     parser.add_argument("--graphs", type=int, default=4000, help="molecules of the loader's epochs")
     parser.add_argument("--epochs", type=int, default=5, help="epochs that are timed")
     parser.add_argument("--data-root", default=os.environ.get("NEURALTREES_DATA"), help="datasets folder")

@@ -16,7 +16,7 @@ namespace neuraltrees {
 namespace {
 
 constexpr std::size_t header = 64;  // in front of the data: the size of the block, and alignment to a cache line
-constexpr std::size_t page = std::size_t{1} << 21, large = std::size_t{1} << 25;
+constexpr std::size_t page = std::size_t{1} << 21, large = largest_block_of_small_pages;
 constexpr std::size_t most_kept = std::size_t{1} << 27;
 
 /// Freed blocks, at most 128 MiB in all, by size.

@@ -103,6 +103,15 @@ struct Chunk {
     TreeDecomposition td;
     std::vector<End> ends;
 
+    /// Room for so many small components with so many vertices in all: arrays that grow on several threads at once wait
+    /// for each other.
+    void reserve(std::int64_t components, std::int64_t vertices) {
+        td.bag_ptr.reserve(vertices + 1);
+        td.bag_nodes.reserve(3 * vertices);
+        td.edges.reserve(vertices);
+        ends.reserve(components);
+    }
+
     void close(int lower_bound, Shortcut shortcut) {
         const std::int64_t begin = ends.empty() ? 0 : ends.back().bags;
         const auto bags = static_cast<std::int64_t>(td.bag_ptr.size()) - 1;
@@ -130,11 +139,16 @@ public:
     GreedyPass(GraphView graph, const Components& components, const DecomposeOptions& options, Watch& watch)
         : graph_(graph), components_(components), options_(options),
           size_(std::clamp<std::int64_t>(components.count() / 64, 1, 1024)),
-          chunks_((components.count() + size_ - 1) / size_), local_(graph.num_nodes()), open_(graph.num_nodes()),
-          half_(watch.left() / 2) {
+          chunks_((components.count() + size_ - 1) / size_), local_(graph.num_nodes()), half_(watch.left() / 2),
+          open_(graph.num_nodes()) {
         const auto work = [&, watch](std::int64_t begin, std::int64_t end, int) {
             Watch own(watch);
-            for (std::int64_t c = begin; c < end; ++c) decompose_component(c, chunks_[begin / size_], own);
+            Chunk& chunk = chunks_[begin / size_];
+            const std::int64_t vertices = components.ptr[end] - components.ptr[begin];
+            if (vertices <= SmallGraph::max_nodes * (end - begin)) chunk.reserve(end - begin, vertices);
+            Reached reached;
+            for (std::int64_t c = begin; c < end; ++c) decompose_component(c, chunk, reached, own);
+            tell(reached);
         };
         parallel_chunks(components.count(), size_, options.threads, work, watch);
     }
@@ -169,13 +183,28 @@ public:
     }
 
 private:
-    void decompose_component(std::int64_t c, Chunk& chunk, Watch& watch) {
+    /// What a thread has done since it last told the others. To tell them after every small component would take longer
+    /// than the component.
+    struct Reached {
+        std::int64_t vertices = 0;
+        int width = -1;
+    };
+
+    void tell(Reached& reached) {
+        open_ -= reached.vertices;
+        for (int known = width_; known < reached.width;)
+            if (width_.compare_exchange_weak(known, reached.width)) break;
+        reached = {};
+    }
+
+    void decompose_component(std::int64_t c, Chunk& chunk, Reached& reached, Watch& watch) {
         const auto members = components_.members(c);
         const auto size = static_cast<std::int64_t>(members.size());
         if (size <= SmallGraph::max_nodes) {
             decompose_small_component(members, chunk, watch);
         } else {
             // A share of the time, since other components wait; all but the time to join them.
+            tell(reached);
             const std::int64_t open = open_;
             const double share = (watch.left() - seconds_to_join * graph_.num_nodes()) * static_cast<double>(size) /
                                  static_cast<double>(open);
@@ -189,9 +218,9 @@ private:
                 chunk.close(td.lower_bound, td.shortcut);
             }
         }
-        open_ -= size;
-        for (int known = width_; known < chunk.ends.back().width;)
-            if (width_.compare_exchange_weak(known, chunk.ends.back().width)) break;
+        reached.vertices += size;
+        reached.width = std::max(reached.width, chunk.ends.back().width);
+        if (size > SmallGraph::max_nodes) tell(reached);
     }
 
     Graph component_graph(std::span<const Vertex> members, Watch& watch) {
@@ -234,10 +263,11 @@ private:
     const DecomposeOptions& options_;
     std::int64_t size_;  // components in a chunk
     std::vector<Chunk> chunks_;
-    std::vector<Vertex> local_;       // the number of every vertex in its component
-    std::atomic<std::int64_t> open_;  // vertices of components that are not decomposed yet
-    std::atomic<int> width_{-1};      // of those that are
-    double half_;                     // of the time
+    std::vector<Vertex> local_;  // the number of every vertex in its component
+    double half_;                // of the time
+    // On a cache line that no thread reads all the time.
+    alignas(64) std::atomic<std::int64_t> open_;  // vertices of components that are not decomposed yet
+    std::atomic<int> width_{-1};                  // of those that are
 };
 
 /// Searches the components that are not proven optimal, widest first; each gets an equal share of the time that is
@@ -309,7 +339,7 @@ TreeDecomposition decompose(GraphView graph, const DecomposeOptions& given, Watc
     }
     const bool searches = options.method == Method::exact || options.method == Method::best;
     if (options.method == Method::exact) options.restarts = 1;  // a proof needs no narrow start
-    const Components components = connected_components(graph, watch);
+    const Components components = connected_components(graph, watch, options.threads);
     GreedyPass greedy(graph, components, options, watch);
     int lower_bound = -1, width = -1;
     for (std::int64_t c = 0; c < components.count(); ++c) {

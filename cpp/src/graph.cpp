@@ -97,42 +97,6 @@ Graph graph_from_edges(Strided<Id> source, Strided<Id> target, std::int64_t num_
 template Graph graph_from_edges(Strided<std::int32_t>, Strided<std::int32_t>, std::int64_t, Watch);
 template Graph graph_from_edges(Strided<std::int64_t>, Strided<std::int64_t>, std::int64_t, Watch);
 
-Components connected_components(GraphView graph, Watch watch) {
-    const Vertex n = graph.num_nodes();
-    Components out;
-    out.label.assign(n, -1);
-    out.ptr.push_back(0);
-    std::vector<Vertex> found;
-    found.reserve(n);
-    for (Vertex seed = 0; seed < n; ++seed) {
-        if (out.label[seed] >= 0) continue;
-        const auto label = static_cast<Vertex>(out.ptr.size()) - 1;
-        std::size_t head = found.size();
-        out.label[seed] = label;
-        found.push_back(seed);
-        for (; head < found.size(); ++head) {
-            watch.check(1 + graph.degree(found[head]));
-            if (head + 8 < found.size()) {  // rows lie anywhere in memory
-                __builtin_prefetch(&graph.ptr[found[head + 8]]);
-                const auto soon = graph.neighbours(found[head + 4]);
-                __builtin_prefetch(soon.data());
-                for (Vertex u : graph.neighbours(found[head + 2])) __builtin_prefetch(&out.label[u]);
-            }
-            for (Vertex u : graph.neighbours(found[head]))
-                if (out.label[u] < 0) {
-                    out.label[u] = label;
-                    found.push_back(u);
-                }
-        }
-        out.ptr.push_back(static_cast<std::int64_t>(found.size()));
-    }
-    // In the order of their numbers, the members of every component come out sorted.
-    out.nodes = std::move(found);
-    std::vector<std::int64_t> next(out.ptr.begin(), out.ptr.end() - 1);
-    for (Vertex v = 0; v < n; ++v) out.nodes[next[out.label[v]]++] = v;
-    return out;
-}
-
 Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position, Watch watch) {
     for (std::size_t i = 0; i < nodes.size(); ++i) position[nodes[i]] = static_cast<Vertex>(i);
     Graph out;

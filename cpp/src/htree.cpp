@@ -26,6 +26,15 @@ void prefetch_rows(GraphView graph, DecompositionView td, std::int64_t bag, std:
         for (Vertex v : td.bag(bag + near)) __builtin_prefetch(graph.adj.data() + graph.ptr[v]);
 }
 
+/// How many roots a thread writes at a time, of so many whose nodes take so many bytes per array. Threads that write
+/// close to each other meet on huge pages that are new to both: each then clears the page, and one of them in vain.
+std::int64_t stamped_at_a_time(std::int64_t roots, std::int64_t bytes, int threads) {
+    if (bytes <= static_cast<std::int64_t>(largest_block_of_small_pages)) return roots_per_chunk;
+    constexpr std::int64_t apart = std::int64_t{1} << 22;  // two huge pages
+    const std::int64_t most = roots / (4 * threads);       // so that all threads have work to the end
+    return std::max(roots_per_chunk, std::min(most, roots * apart / bytes));
+}
+
 /// The positions in the arrays of a root bag and of the nodes below it.
 struct Place {
     const BagPlan* plan;  // null: leaves only
@@ -289,7 +298,7 @@ HTreeOf<Index> written(Layout&& layout, DecompositionView td, const HTreeOptions
         },
         watch);
     parallel_chunks(
-        roots, roots_per_chunk, threads,
+        roots, stamped_at_a_time(roots, total.nodes * static_cast<std::int64_t>(sizeof(Index)), threads), threads,
         [&](std::int64_t begin, std::int64_t end, int) {
             Stamper<Index> stamper(tree, root_edges, children, watch);
             for (std::int64_t r = begin; r < end; ++r) stamper.stamp(places[r], td.bag(r), td.order(r));

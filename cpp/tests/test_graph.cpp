@@ -93,6 +93,32 @@ TEST(components_are_the_classes_of_reachability) {
     }
 }
 
+TEST(components_do_not_depend_on_the_number_of_threads) {
+    constexpr std::int64_t n = 50'000;
+    // Edges to near vertices, so that components cross few borders or many; to any vertex; and a path through all.
+    for (std::int64_t reach : {0, 1, 2, 7, 40'000}) {
+        for (std::uint64_t share : {1, 2, 8}) {
+            std::vector<std::int64_t> source, target;
+            for (std::int64_t v = 1; v < n; ++v) {
+                const std::uint64_t draw = mix(static_cast<std::uint64_t>(v), share);
+                if (reach == 0 ? v % 5 == 0 : draw % share != 0) continue;
+                const auto step =
+                    reach < 2 ? 1 : 1 + static_cast<std::int64_t>((draw >> 8) % static_cast<std::uint64_t>(reach));
+                source.push_back(v);
+                target.push_back(std::max<std::int64_t>(0, v - step));
+            }
+            const Graph g = graph_from_edges(source, target, n);
+            const Components one = connected_components(g);
+            for (int threads : {2, 3, 5}) {
+                const Components several = connected_components(g, {}, threads);
+                CHECK_EQ(several.label, one.label);
+                CHECK_EQ(several.ptr, one.ptr);
+                CHECK_EQ(several.nodes, one.nodes);
+            }
+        }
+    }
+}
+
 TEST(an_induced_subgraph_is_renamed_in_the_given_order) {
     const Graph g = paper_graph();
     std::vector<Vertex> position(5, -1);

@@ -39,7 +39,7 @@ class Answering:
         return item.upper()
 
 
-def killed_after_three(folder: Path, behind: Path) -> None:
+def killed_after_three(folder: str, behind: str) -> None:
     """A search on Ray that ends in the middle; says which processes there were."""
     told = 0
 
@@ -47,23 +47,48 @@ def killed_after_three(folder: Path, behind: Path) -> None:
         nonlocal told
         told += 1
         if told == 3:
-            behind.write_text(json.dumps({each.pid: each.name() for each in psutil.Process().children(recursive=True)}))
+            Path(behind).write_text(
+                json.dumps({each.pid: each.name() for each in psutil.Process().children(recursive=True)})
+            )
             os.kill(os.getpid(), signal.SIGKILL)
 
-    tuned_in(folder, executor="ray", workers=2, on_trial=kill)
+    tuned_in(Path(folder), executor="ray", workers=2, on_trial=kill)
 
 
-def slow_task(folder: Path) -> None:
+def slow_task(folder: str) -> None:
     """Prints the answer of a task on Ray, or why there is none."""
     try:
-        with Execution("ray", 1).pool(lambda: Answering(str(folder))) as pool:
+        with Execution("ray", 1).pool(lambda: Answering(folder)) as pool:
             print(dict(pool.attempt(["slow"])))
     except NeuralTreesError as error:
         print(error)
 
 
+@dataclass(frozen=True)
+class OnGpu(Answering):
+    """Answers on a GPU alone."""
+
+    device: str = "cuda"
+
+
+def on_cluster(address: str, folder: str) -> None:
+    """Writes what tasks on a cluster come to: one is killed, one wrong while another lasts, one asks for too much."""
+    execution, said = Execution("ray", ray_address=address), list[str]()
+    try:
+        with execution.pool(lambda: Answering(folder)) as pool:
+            said.append(str(sorted(dict(pool.attempt(["a", "killed once", "b"])).items())))
+            list(pool.attempt(["slow", "wrong"]))
+    except NeuralTreesError as error:
+        said.append(str(error))
+    try:
+        with execution.pool(lambda: OnGpu(folder)) as pool:
+            list(pool.attempt(["a"]))
+    except NeuralTreesError as error:
+        said.append(str(error))
+    (Path(folder) / "said").write_text(json.dumps(said))
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        killed_after_three(Path(sys.argv[1]), Path(sys.argv[2]))
-    else:
-        slow_task(Path(sys.argv[1]))
+    from tests.tuning import ray_jobs  # workers find its classes by that name
+
+    getattr(ray_jobs, sys.argv[1])(*sys.argv[2:])

@@ -54,7 +54,7 @@ def test_a_worker_that_is_killed_costs_only_its_task(tmp_path: Path, monkeypatch
 def test_a_task_that_memory_is_too_short_for_is_given_up(tmp_path: Path) -> None:
     """To Ray, memory is short once hardly any of it is used; by itself it would start the task again for ever."""
     environment = {**os.environ, "RAY_memory_usage_threshold": "0.01", "RAY_memory_monitor_refresh_ms": "50"}
-    ran = ended([sys.executable, "-m", "tests.tuning.ray_jobs", tmp_path], 150, cwd=ROOT, env=environment)
+    ran = ended([sys.executable, "-m", "tests.tuning.ray_jobs", "slow_task", tmp_path], 150, cwd=ROOT, env=environment)
     last = ran.stdout.splitlines()[-1]
     # Either its worker is given up, or there was none to begin with.
     assert re.search("^(A|Expected a) worker of Ray .*(memory ran out|running low on memory)", last), ran.stdout
@@ -62,7 +62,9 @@ def test_a_task_that_memory_is_too_short_for_is_given_up(tmp_path: Path) -> None
 
 def test_a_search_gives_what_one_process_gives_though_its_driver_is_killed(tmp_path: Path, unbroken: Tuned) -> None:
     folder, behind = tmp_path / "tuning", tmp_path / "processes"
-    with started([sys.executable, "-m", "tests.tuning.ray_jobs", folder, behind], cwd=ROOT) as ran:
+    with started(
+        [sys.executable, "-m", "tests.tuning.ray_jobs", "killed_after_three", folder, behind], cwd=ROOT
+    ) as ran:
         assert ran.wait(120) == -signal.SIGKILL, ran.errors
         # Ray's own agents see after a minute that their parent is gone; all others end with it.
         pids = [pid for pid, name in json.loads(behind.read_text()).items() if "Agent" not in name]

@@ -7,6 +7,9 @@
 
 namespace neuraltrees {
 
+/// Blocks of more bytes than this have huge pages.
+constexpr std::size_t largest_block_of_small_pages = std::size_t{1} << 25;
+
 /// Uninitialised memory, aligned to a cache line; large blocks use huge pages, and some freed blocks are reused.
 void* take_block(std::size_t bytes);
 void give_block_back(void* data);

@@ -69,7 +69,8 @@ inline Graph graph_from_edges(std::span<const std::int64_t> source, std::span<co
     return graph_from_edges(all(source), all(target), num_nodes, watch);
 }
 
-Components connected_components(GraphView graph, Watch watch = {});
+/// The same for any number of threads.
+Components connected_components(GraphView graph, Watch watch = {}, int threads = 1);
 
 /// G[nodes], relabelled in the given order. `position` is scratch of num_nodes entries, all -1 before and after.
 Graph induced_subgraph(GraphView graph, std::span<const Vertex> nodes, std::vector<Vertex>& position, Watch watch = {});

@@ -40,6 +40,8 @@ def ray_module() -> ModuleType:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
     # By default Ray retries a task for ever whose worker it has killed because memory ran short.
     os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))
+    # By default Ray gives its workers so low a priority that they stand still beside any other program that computes.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of its own dependencies, at their import
         return require("ray", extra="ray", what="the executor ray")
@@ -115,8 +117,8 @@ class RayWorkers(Pool[Item, Answer]):
         except (errors.WorkerCrashedError, errors.NodeDiedError):
             how, hint = f"died {RETRIES + 1} times", " Perhaps memory ran out: use fewer workers."
         except errors.RayError as error:
-            first = str(error).strip().splitlines()[0][:300]
-            how, hint = f"failed ({first})", ""
+            why = str(error).strip().splitlines()[-1][:300]  # of a task's error, after where it came from
+            how, hint = f"failed ({why})", ""
         raise NeuralTreesError(
             f"A worker of Ray {how} at the {self.job.word} {item}.{hint} {how_to_resume(self.job)}"
         ) from None
