@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import torch
 from torch import Tensor
 
@@ -21,30 +23,33 @@ def distribute(chunk: Chunk, steps: list[Step], most: int) -> Tensor:
 
     Shapes: → :math:`(B, N, D)`, zeros beyond the states of a variable
     """
-    downwards = _Downwards(len(chunk.groups))
-    marginals = []
-    for number in reversed(range(len(chunk.groups))):
-        group = chunk.groups[number]
-        own = downwards.marginals(group, number, steps.pop())
-        marginals.append(own if group.states == most else torch.nn.functional.pad(own, (0, most - group.states)))
+    downwards = Downwards(most)
+    marginals = [
+        downwards.marginals(chunk.groups[number], number, steps.pop()) for number in reversed(range(len(chunk.groups)))
+    ]
     return torch.cat(marginals[::-1], 1)
 
 
-class _Downwards:
-    """The pass down, with the distributions of separators that were sent to groups."""
+class Downwards:
+    """The pass down; `arrived` are the distributions of separators that were sent to groups, by the number of the group
+    and the first of the rows that they belong to.
 
-    def __init__(self, groups: int) -> None:
-        self.arrived: list[dict[int, Tensor]] = [{} for _ in range(groups)]
+    Args:
+        most: the largest number of states.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.arrived: defaultdict[int, dict[int, Tensor]] = defaultdict(dict)
 
     def marginals(self, group: Group, number: int, step: Step) -> Tensor:
         """The marginals of the variables of a group; sends the marginals of separators to their groups.
 
-        Shapes: → :math:`(B, G, K)`
+        Shapes: → :math:`(B, G, D)`, zeros beyond the states of a variable
         """
         left, right, sums = step
         if group.shape:
-            pieces = [piece for _, piece in sorted(self.arrived[number].items(), key=lambda each: each[0])]
-            self.arrived[number] = {}
+            pieces = [piece for _, piece in sorted(self.arrived.pop(number).items(), key=lambda each: each[0])]
             separator = torch.cat(pieces, 1) if len(pieces) > 1 else pieces[0]
             share = over(separator.reshape(sums.shape), sums)
         else:
@@ -63,7 +68,7 @@ class _Downwards:
             own = (shares * one.mT).sum((2, 4))
         if group.inbox is not None:
             self._answer(group.inbox, own.clone())
-        return own
+        return own if group.states == self.most else torch.nn.functional.pad(own, (0, self.most - group.states))
 
     def _send(self, side: Side, joint: Tensor) -> Tensor:
         """The marginals of the variables of a side; sends those of separators to the groups that sent to it."""

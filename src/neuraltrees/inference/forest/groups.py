@@ -119,15 +119,24 @@ def find_factors(steps: Elimination, states: Int64, edges: Edges) -> Factors:
     return Factors(members, edge_axis, axes, axes_ptr, scope)
 
 
-def find_kinds(steps: Elimination, states: Int64, edges: Edges, factors: Factors, space: Space) -> Kinds:
-    """The kind of every step; steps in linear space are split into two tables, steps in log space are not."""
+def find_kinds(
+    steps: Elimination, states: Int64, edges: Edges, factors: Factors, space: Space, height: Int64 | None = None
+) -> Kinds:
+    """The kind of every step; steps in linear space are split into two tables, steps in log space are not.
+
+    Args:
+        steps, states, edges, factors: the elimination.
+        space: linear or log.
+        height: a number per step, above those of the steps whose messages it needs; steps of one group have the same
+            number. By default the height, with all roots last.
+    """
     scope_ptr, scopes = _scopes(steps, edges, factors)
     # All that a kind depends on, one step after another: height, states, degree, shape, scopes.
     degree, counts = np.diff(steps.ptr), np.diff(scope_ptr)
     ptr = np.append(0, np.cumsum(3 + degree + counts))
     words = np.empty(ptr[-1], np.int64)
-    # No step waits for a root: all roots come last, in the same groups.
-    height = np.where(degree > 0, steps.height, len(states))
+    if height is None:  # no step waits for a root: all roots come last, in the same groups
+        height = np.where(degree > 0, steps.height, len(states))
     for place, values in enumerate((height, states, degree)):
         words[ptr[:-1] + place] = values
     words[np.repeat(ptr[:-1] + 3 - steps.ptr[:-1], degree) + np.arange(len(factors.members))] = states[factors.members]

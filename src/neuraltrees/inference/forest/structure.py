@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuraltrees.decomposition import decompose
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph, Int64
 from neuraltrees.inference.forest.build import build_chunks
 from neuraltrees.inference.forest.elimination import Elimination, eliminate, order_of
-from neuraltrees.inference.forest.groups import Edges, find_factors, find_kinds
+from neuraltrees.inference.forest.groups import Edges, Factors, Kinds, find_factors, find_kinds
 from neuraltrees.inference.forest.plan import Chunk, Space
 
 
@@ -50,33 +51,43 @@ class Structure:
         bits = np.append(0.0, np.cumsum(np.log2(self.states[self.elimination.order][members])))
         return float(2.0 ** min(1023.0, (bits[ptr[1:]] - bits[ptr[:-1]]).max(initial=0.0)))
 
-    def chunks(self, space: Space, most: int, within: Int64 | None = None) -> tuple[tuple[Chunk, ...], Int64]:
+    def entries(self) -> NDArray[np.float64]:
+        """The number of entries of the tables of every step, in linear space."""
+        kinds = self._kinds("linear")[1]
+        return np.array([kind.entries for kind in kinds.kinds], np.float64)[kinds.of]
+
+    def _kinds(self, space: Space, height: Int64 | None = None) -> tuple[Factors, Kinds]:
+        states, edges = self.states[self.elimination.order], self._edges()
+        factors = find_factors(self.elimination, states, edges)
+        return factors, find_kinds(self.elimination, states, edges, factors, space, height)
+
+    def chunks(
+        self, space: Space, most: int, within: Int64 | None = None, height: Int64 | None = None
+    ) -> tuple[tuple[Chunk, ...], Int64]:
         """The plan, and the chunk of every graph.
 
         Args:
             space: linear or log.
             most: largest number of entries of the tables of a chunk, unless a single graph has more.
             within: the chunk of every graph in another plan; graphs of different chunks are not joined.
+            height: see `find_kinds`.
         """
-        steps = self.elimination
-        states, owner = self.states[steps.order], self.owner[steps.order]
-        edges = self._edges()
-        factors = find_factors(steps, states, edges)
-        kinds = find_kinds(steps, states, edges, factors, space)
+        steps, owner = self.elimination, self.owner[self.elimination.order]
+        factors, kinds = self._kinds(space, height)
         entries = np.array([kind.entries for kind in kinds.kinds], np.float64)[kinds.of]
         cost = np.bincount(owner, entries, self.num_graphs)
-        height = np.zeros(self.num_graphs, np.int64)
-        np.maximum.at(height, owner, steps.height)
+        highest = np.zeros(self.num_graphs, np.int64)
+        np.maximum.at(highest, owner, steps.height)
         within = np.zeros(self.num_graphs, np.int64) if within is None else within
         # Graphs of the same height have the same groups.
-        order = np.lexsort((cost, height, within))
+        order = np.lexsort((cost, highest, within))
         before = np.cumsum(cost[order]) - cost[order]
         first = np.searchsorted(within[order], within[order])
         part = (before - before[first]) // most
         of_graph = np.empty(self.num_graphs, np.int64)
         new = np.append(True, (np.diff(part) != 0) | (np.diff(within[order]) != 0))
         of_graph[order] = np.cumsum(new[: len(order)]) - 1
-        return build_chunks(steps, edges, factors, kinds, of_graph[owner]), of_graph
+        return build_chunks(steps, self._edges(), factors, kinds, of_graph[owner]), of_graph
 
     def _edges(self) -> Edges:
         """Edges between variables of several states, as the elimination meets them."""

@@ -57,42 +57,52 @@ def collect(
 
     Shapes: unary :math:`(B, n, D)`, pairs :math:`(B, T, D, D)` or :math:`(1, T, D, D)`
     """
-    upwards = _Upwards(pairs, reduce if space == "log" else None)
-    unary = unary.index_select(1, chunk.variables)
+    upwards = Upwards(pairs, reduce if space == "log" else None)
     steps, shares = [], []
-    for group, own in zip(chunk.groups, torch.split(unary, [group.count for group in chunk.groups], 1), strict=True):
-        own = own[..., : group.states]
-        if group.inbox is not None:
-            own = own.index_add(1, group.inbox.row, upwards.received(group.inbox))
-        step, share = upwards.sum_out(group, own)
+    for number, (group, own) in enumerate(zip(chunk.groups, potentials_of(chunk, unary), strict=True)):
+        step, share = upwards.sum_out(number, group, own)
         shares.append(share)
         if keep:
             steps.append(step)
     return Collected(steps, torch.cat(shares, 1), upwards.lowest)
 
 
-class _Upwards:
-    """The pass up, with the messages that were sent to groups."""
+def potentials_of(chunk: Chunk, unary: Tensor) -> tuple[Tensor, ...]:
+    """The potentials of the variables of every group. Shapes: :math:`(B, n, D)` → :math:`(B, G, D)` each"""
+    return torch.split(unary.index_select(1, chunk.variables), [group.count for group in chunk.groups], 1)
+
+
+class Upwards:
+    """The pass up; `messages` are those of every group that later groups read, by the number of the group."""
 
     def __init__(self, pairs: Tensor, reduce: Reduce | None) -> None:
         self.pairs = pairs
         self.reduce = reduce
         self.log = reduce is not None
-        self.messages: list[Tensor | None] = []
+        self.messages: dict[int, Tensor] = {}
         self.lowest: list[Tensor] = []
 
-    def sum_out(self, group: Group, own: Tensor) -> tuple[Step, Tensor]:
+    def sum_out(self, number: int, group: Group, own: Tensor) -> tuple[Step, Tensor]:
         """The sums of a group, and their share of log Z, which is not part of a message.
 
-        Shapes: own :math:`(B, G, K)` → share :math:`(B, G)`
+        Args:
+            number: the number of the group.
+            group: the group.
+            own: potentials of its variables.
+
+        Shapes: own :math:`(B, G, D)` → share :math:`(B, G)`
         """
+        own = own[..., : group.states]
+        if group.inbox is not None:
+            own = own.index_add(1, group.inbox.row, self.received(group.inbox))
         if self.reduce is None:
             step, message, share = self._in_linear_space(group, own)
         else:
             step, message, share = self._in_log_space(group, own, self.reduce)
-        self.messages.append(message)
+        if message is not None:
+            self.messages[number] = message
         for each in group.spent:
-            self.messages[each] = None
+            del self.messages[each]
         return step, share
 
     def _in_linear_space(self, group: Group, own: Tensor) -> tuple[Step, Tensor | None, Tensor]:
@@ -169,8 +179,6 @@ class _Upwards:
         """All messages of an inbox, concatenated."""
         found = []
         for sender in inbox.senders:
-            message = self.messages[sender.group]
-            assert message is not None
-            message = message[:, sender.start : sender.stop]
+            message = self.messages[sender.group][:, sender.start : sender.stop]
             found.append(message if sender.order is None else message.permute(0, 1, *(2 + i for i in sender.order)))
         return torch.cat(found, 1) if len(found) > 1 else found[0].contiguous()

@@ -27,7 +27,8 @@ class Group:
         size: number of processes.
         group: the group of `torch.distributed`; None for the default one.
 
-    `sent` counts the bytes of the rows that this process has sent so far, by purpose: "halo", "sums", "sweep".
+    `sent` counts the bytes of the rows that this process has sent so far, by purpose: "halo", "sums", "sweep"; of a CRF
+    head "potentials", "messages" and "answers".
     """
 
     def __init__(self, rank: int = 0, size: int = 1, group: dist.ProcessGroup | None = None) -> None:

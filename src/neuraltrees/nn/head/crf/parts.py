@@ -1,8 +1,8 @@
-"""A CRF on states computed by several processes: each gets the potentials of all nodes and answers for its own."""
+"""A CRF on states computed by several processes: they share exact inference, and each answers for its own nodes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from neuraltrees.inference.forest import DividedForest
 from neuraltrees.nn.head.crf.lessons import Field, Lesson
 from neuraltrees.nn.head.head import Places
-from neuraltrees.nn.parallel import Halo, Part
+from neuraltrees.nn.parallel import Group, Halo, Part
 from neuraltrees.nn.parallel.halo import places_of
 
 T = TypeVar("T", Field, Lesson)
@@ -47,6 +48,7 @@ class Parted(Generic[T]):
 class Gathering:
     """The exchange by which a process gets the potentials of all nodes."""
 
+    group: Group
     places: Places
     halo: Halo | None
     order: Tensor
@@ -64,7 +66,19 @@ class Gathering:
         halo = Halo.of(group, owner[node], reader, node, places_of(own.numpy(), n), "potentials")
         at_hand = np.concatenate([own.numpy(), node[reader == group.rank]])
         order = torch.from_numpy(places_of(at_hand, n))
-        return cls(Places.of(data).of_rows(own), halo, order, own)
+        return cls(group, Places.of(data).of_rows(own), halo, order, own)
 
     def parted(self, whole: T) -> Parted[T]:
-        return Parted(whole, self.places, self.halo, self.order, self.own)
+        """The field or the lesson with inference divided among the processes."""
+        if isinstance(whole, Lesson):
+            given = None if whole.given is None else self._divided(whole.given)
+            shared = replace(whole, field=self._divided(whole.field), given=given)
+        else:
+            shared = self._divided(whole)
+        return Parted(shared, self.places, self.halo, self.order, self.own)
+
+    def _divided(self, field: Field) -> Field:
+        if self.group.size == 1:
+            return field
+        plans = [replace(plan, forest=DividedForest.divide(plan.forest, self.group)) for plan in field.given.plans]
+        return replace(field, given=replace(field.given, plans=tuple(plans)))
