@@ -102,9 +102,8 @@ def sent_and_cut(group: Group, given: Drawn) -> tuple[dict[str, int], int, int, 
     return dict(group.sent), given_away, taken, forest.entries
 
 
-@pytest.mark.parametrize("name", ["grid", "path"])
-def test_only_messages_at_cuts_are_sent_and_the_work_is_divided(name: str, together: Processes) -> None:
-    given = drawn(name)
+def test_only_messages_at_cuts_are_sent_and_the_work_is_divided(together: Processes) -> None:
+    given = drawn("grid")
     whole = given.forest().entries
     answers = given.unary.numel() + len(given.graphs)  # the sum over all processes: every process gets all answers
     for size in (2, 4):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,7 +22,6 @@ from neuraltrees.inference.forest.share import Share, share_of
 from neuraltrees.inference.forest.solve import SAFE
 from neuraltrees.inference.forest.structure import Structure
 from neuraltrees.inference.forest.up import Step, Upwards, potentials_of
-from neuraltrees.inference.passes import condition
 from neuraltrees.movable import moved
 
 
@@ -79,7 +79,7 @@ class DividedForest(Forest):
             structure,
             moved(tuple(share.chunk for share in shares), forest.device),
             forest.chunk_of_graph,
-            forest.pairs,
+            forest.uses,
             forest.owner,
             forest.chunk_entries,
             forest.memory_limit,
@@ -94,28 +94,32 @@ class DividedForest(Forest):
         there = super().to(device)
         return there if there is self else replace(there, shares=moved(self.shares, there.device))  # type: ignore[call-arg]  # of this class
 
-    def run(self, log_unary: Tensor, log_pairwise: Tensor, *, check: bool = True) -> ForestAnswer:
-        total, marginals, batch = self._together(log_unary, log_pairwise, check, wanted=True)
+    def run(
+        self, log_unary: Tensor, log_pairwise: Tensor, *, log_cliques: Sequence[Tensor] = (), check: bool = True
+    ) -> ForestAnswer:
+        total, marginals, batch = self._together(log_unary, [log_pairwise, *log_cliques], check, wanted=True)
         assert marginals is not None
         return ForestAnswer(total.view(*batch, *total.shape[1:]), marginals.view(*batch, *marginals.shape[1:]))
 
-    def log_partition(self, log_unary: Tensor, log_pairwise: Tensor, *, check: bool = True) -> Tensor:
-        total, _, batch = self._together(log_unary, log_pairwise, check, wanted=False)
+    def log_partition(
+        self, log_unary: Tensor, log_pairwise: Tensor, *, log_cliques: Sequence[Tensor] = (), check: bool = True
+    ) -> Tensor:
+        total, _, batch = self._together(log_unary, [log_pairwise, *log_cliques], check, wanted=False)
         return total.view(*batch, *total.shape[1:])
 
     def sample(self, *_: Any, **__: Any) -> Tensor:
         raise InputError("Expected marginals or log Z of a forest in parts; got sample. Use one process.")
 
-    def map(self, *_: Any) -> tuple[Tensor, Tensor]:
+    def map(self, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         raise InputError("Expected marginals or log Z of a forest in parts; got map. Use one process.")
 
     def _together(
-        self, log_unary: Tensor, log_pairwise: Tensor, check: bool, wanted: bool
+        self, log_unary: Tensor, log_factors: Sequence[Tensor], check: bool, wanted: bool
     ) -> tuple[Tensor, Tensor | None, torch.Size]:
-        potentials, batch = self._prepare(log_unary, log_pairwise)
-        unary, pairs = potentials.unary, potentials.pairs
-        exchange = Exchange.of(self.processes, unary, pairs)
-        linear = pairs.exp()
+        potentials, batch = self._prepare(log_unary, log_factors)
+        unary, tables = potentials.unary, potentials.tables
+        exchange = Exchange.of(self.processes, unary, tables)
+        linear = [each.exp() for each in tables]
         solved = []
         for number, share in enumerate(self.shares):
             token = exchange.token
@@ -124,7 +128,7 @@ class DividedForest(Forest):
                 exchange.token = token  # what is computed anew has no part in the gradient
                 self._check_size(self._log_chunks[number], unary, len(unary), token.requires_grad)
                 solved += [
-                    self._solved(each, "log", unary, pairs, exchange, wanted) for each in self._log_shares[number]
+                    self._solved(each, "log", unary, tables, exchange, wanted) for each in self._log_shares[number]
                 ]
             else:
                 solved.append(found)
@@ -150,11 +154,11 @@ class DividedForest(Forest):
         return bool(self.processes.total_(lost.double()) > 0)
 
     def _solved(
-        self, share: Share, space: Space, unary: Tensor, pairs: Tensor, exchange: Exchange, wanted: bool
+        self, share: Share, space: Space, unary: Tensor, tables: Sequence[Tensor], exchange: Exchange, wanted: bool
     ) -> _Solved:
         groups = dict(zip(share.numbers, share.chunk.groups, strict=True))
         own = dict(zip(share.numbers, potentials_of(share.chunk, unary), strict=True))
-        upwards = Upwards(pairs, condition if space == "log" else None)
+        upwards = Upwards.of(share.chunk, space, tables)
         steps: dict[int, Step] = {}
         shares = [unary.new_zeros(len(unary), 0)]
         for stage, numbers in enumerate(share.stages):

@@ -38,8 +38,8 @@ class Exchange:
         self.processes, self.batch, self.token = processes, batch, token
 
     @classmethod
-    def of(cls, processes: Processes, unary: Tensor, pairs: Tensor) -> Exchange:
-        return cls(processes, len(unary), _Token.apply(unary, pairs))  # type: ignore[no-untyped-call]  # torch has no types here
+    def of(cls, processes: Processes, unary: Tensor, tables: Sequence[Tensor]) -> Exchange:
+        return cls(processes, len(unary), _Token.apply(unary, *tables))  # type: ignore[no-untyped-call]  # torch has no types here
 
     def up(self, cuts: Sequence[Cut], messages: dict[int, Tensor]) -> None:
         """Sends messages to the processes of their receivers, and adds those that arrive."""
@@ -83,7 +83,7 @@ class Exchange:
 
 
 class _Token(torch.autograd.Function):
-    """A zero that depends on two tensors, with gradients of zero."""
+    """A zero that depends on tensors, with gradients of zero."""
 
     @staticmethod
     def forward(ctx: Any, *given: Tensor) -> Tensor:

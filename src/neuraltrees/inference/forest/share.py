@@ -77,7 +77,7 @@ def share_of(chunk: Chunk, part: Int64, stage: Int64, rank: int) -> Share:
     groups = tuple(_renamed(chunk.groups[number], renamed, parts, rank, sent) for number in own)
     variables = torch.cat([torch.zeros(0, dtype=torch.int64), *(group.variables.cpu() for group in groups)])
     return Share(
-        Chunk(groups, variables, sum(_entries(group) for group in groups)),
+        replace(chunk, groups=groups, variables=variables, entries=sum(_entries(group) for group in groups)),
         tuple(own),
         tuple(tuple(number for number in own if stages[number] == each) for each in range(count)),
         tuple(tuple(each) for each in cuts),
