@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.backend import SCATTER, Backend
 from neuraltrees.nn.ensemble.linear import RunLinear, States
-from neuraltrees.nn.ensemble.sparse import Coefficients, Map, ScatterMap
+from neuraltrees.nn.ensemble.sparse import Coefficients, Map, ScatterMap, SparseMap
 from neuraltrees.nn.messages import Messages
 
 
@@ -81,7 +81,7 @@ class Convolution(nn.Module):
         """
         raise NotImplementedError
 
-    def forward(self, h: States, bound: Any, edges: Tensor | None = None) -> Tensor:
+    def forward(self, h: Tensor | SparseMap, bound: Any, edges: Tensor | None = None) -> Tensor:
         """The states after the round.
 
         Args:

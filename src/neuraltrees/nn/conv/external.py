@@ -18,8 +18,7 @@ from neuraltrees.errors import InputError
 from neuraltrees.nn.conv.convolution import Convolution, ConvOptions, needed
 from neuraltrees.nn.ensemble.backend import SCATTER, Backend
 from neuraltrees.nn.ensemble.dropout import DropoutMasks
-from neuraltrees.nn.ensemble.linear import States
-from neuraltrees.nn.ensemble.sparse import Coefficients, Map
+from neuraltrees.nn.ensemble.sparse import Coefficients, Map, SparseMap
 from neuraltrees.nn.messages import Messages
 
 MakeConv: TypeAlias = Callable[..., nn.Module]
@@ -96,7 +95,7 @@ class ExternalConv(Convolution):
         carried = backend.map(messages.carried()) if self.reads_edges else None
         return Edges(torch.stack([messages.source, messages.target]), carried)
 
-    def forward(self, h: States, bound: Edges, edges: Tensor | None = None) -> Tensor:
+    def forward(self, h: Tensor | SparseMap, bound: Edges, edges: Tensor | None = None) -> Tensor:
         if not isinstance(h, Tensor):
             raise InputError("Expected dense features for a PyG convolution; got sparse ones. Use x.to_dense().")
         carried = bound.carried(needed(edges)) if bound.carried is not None else None
