@@ -86,8 +86,8 @@ def main() -> None:
     table.append(f"{'GCN':<22}{100:10.0f} %{'–':>12}  {states:<22}{100 * accuracy:11.1f} %")
     print(table[-1])
     print("Accuracies are means of two runs trained at once; states are counted per round. Bags start with the mean of")
-    print("their nodes' features, so that two rounds reach the nodes of neighbouring bags; with bag_start='zero', as in")
-    print("the paper, they reach those of a node's own bags alone. Two rounds of the GCN reach distance two in the graph.")
+    print("their nodes' features, so that two rounds reach the nodes of neighbouring bags; from zero, as in the paper,")
+    print("they reach those of a node's own bags alone. Two rounds of the GCN reach distance two in the graph.")
 
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "table.txt").write_text("\n".join(table) + "\n")
