@@ -57,7 +57,7 @@ class FirstStates:
         Bags have the same state if they have the same members and the same degree, by which some convolutions weight
         what a bag sends.
         """
-        kappa, start, nodes = (each.cpu().numpy() for each in (tree.kappa, tree.bag_ptr, tree.bag_nodes))
+        kappa, start, nodes = (each.cpu().long().numpy() for each in (tree.kappa, tree.bag_ptr, tree.bag_nodes))
         bags = np.flatnonzero(kappa < 0)
         at, _ = entries_of(start, bags)
         ends = np.concatenate([[0], np.diff(start)[bags].cumsum()])

@@ -61,7 +61,8 @@ class TreeRounds(Rounds):
             messages = Messages.of_edges(tree.edge_index.cpu(), tree.num_nodes, None, self.dtype)
             if carried is not None:
                 messages = replace(messages, edge=carried.edge, num_edge_rows=carried.num_edge_rows)
-            plan = self._every_node(messages, tree.kappa.cpu(), num_nodes, backend, tree.members.cpu())
+            members = None if self.start == "zero" else tree.members.cpu()
+            plan = self._every_node(messages, tree.kappa.cpu(), num_nodes, backend, members)
         else:
             plan = self._distinct_states(tree, carried, num_nodes)
         return moved(replace(plan, edges=None if carried is None else backend.map(carried.rows)), backend.device)
