@@ -76,6 +76,9 @@ int main(int count, char** arguments) try {
     add("kappa", tensor(tree.kappa));
     add("node_type", input.node_type);
     add("edge_type", tensor(tree.edge_type));
+    const torch::Tensor sizes = torch::diff(tensor(tree.bag_ptr));
+    const torch::Tensor nodes = torch::repeat_interleave(torch::arange(sizes.size(0)), sizes);
+    add("members", torch::stack({nodes, tensor(tree.bag_nodes)}));
 
     const torch::Tensor answers = model.run(inputs).at(0).contiguous();
     const auto row = answers.accessor<float, 2>();

@@ -8,7 +8,7 @@ from dataclasses import asdict, field, fields, replace
 from importlib import import_module
 from math import isfinite
 from types import NoneType
-from typing import Any, Self, get_args, get_type_hints
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from neuraltrees.errors import InputError, did_you_mean
 
@@ -54,11 +54,12 @@ class Spec:
 
 def _broken_rule(value: Any, hint: Any, limits: dict[str, float]) -> str | None:
     """The rule that a value breaks, in words: its type or one of its limits; None if it breaks none."""
-    allowed = get_args(hint) or (hint,)
+    allowed = allowed_by(hint)
     if value is None and NoneType in allowed:
         return None
-    if all(isinstance(each, str) for each in allowed):
-        return None if value in allowed else f"out of {', '.join(allowed)}"
+    choices = [each for each in allowed if isinstance(each, str)]
+    if choices:
+        return None if value in choices else f"out of {', '.join(choices)}"
     kind = next(each for each in allowed if each is not NoneType)
     fits = isinstance(value, (int, float) if kind is float else kind) and (kind is bool or not isinstance(value, bool))
     if not fits or (kind is float and not isfinite(value)):
@@ -70,6 +71,17 @@ def _broken_rule(value: Any, hint: Any, limits: dict[str, float]) -> str | None:
     return None
 
 
+def allowed_by(hint: Any) -> tuple[Any, ...]:
+    """The types that a hint allows, with the choices of a `Literal` instead of the `Literal` itself.
+
+    >>> from typing import Literal
+    >>> allowed_by(Literal["mean", "sum"] | None)
+    ('mean', 'sum', <class 'NoneType'>)
+    """
+    parts = get_args(hint) or (hint,)
+    return tuple(each for part in parts for each in (get_args(part) if get_origin(part) is Literal else (part,)))
+
+
 def close_choice(value: Any, hint: Any) -> str:
     """The end of an error about a value that is not among the choices of a `Literal`: a suggestion, if one is close.
 
@@ -77,7 +89,7 @@ def close_choice(value: Any, hint: Any) -> str:
     >>> close_choice("saeg", Literal["gcn", "sage"])
     ' Did you mean sage?'
     """
-    return did_you_mean(value, [each for each in get_args(hint) if isinstance(each, str)])
+    return did_you_mean(value, [each for each in allowed_by(hint) if isinstance(each, str)])
 
 
 def rule_in_words(rule: str) -> str:

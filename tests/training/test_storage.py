@@ -152,6 +152,29 @@ class TestBundle:
         torch.testing.assert_close(Predictor(bundle).predict(small_task(2).graphs)[1], expected, atol=1e-5, rtol=0)
         assert bundle.network.conv == "gin" and bundle.types == ("first", "other")
 
+    def test_in_the_second_format_bags_of_trees_start_at_zero(self) -> None:
+        """Written by version 0.1.0 before trees had `bag_start`; with what it predicted then."""
+        files = Path(__file__).parent / "files"
+        bundle = Bundle.load(files / "bundle-2.safetensors")
+        about = load_tensors(files / "bundle-2.safetensors", ("neuraltrees-bundle-2",), "bundle")[1]
+        assert about["network"]["bag_start"] == "sum" and bundle.network.bag_start is None
+        expected = torch.tensor(json.loads((files / "bundle-2.json").read_text()))
+        torch.testing.assert_close(Predictor(bundle).predict(small_task(2).graphs)[1], expected, atol=1e-6, rtol=0)
+
+    @pytest.mark.parametrize("schedule", [None, "bags"])
+    @pytest.mark.parametrize("start", [None, "zero", "mean", "sum"])
+    def test_the_start_of_bags_comes_back(
+        self, schedule: str | None, start: str | None, problem: Problem, tmp_path: Path
+    ) -> None:
+        spec = SMALL.replace(schedule=schedule, bag_start=start)
+        bundle = Bundle.of(fit(problem.task, spec, QUICK, problem.runs[:1]))
+        bundle.save(tmp_path / "m.safetensors")
+        again = Bundle.load(tmp_path / "m.safetensors")
+        assert again.network == spec
+        graphs = small_task(3).graphs
+        for mine, theirs in zip(Predictor(again).predict(graphs), Predictor(bundle).predict(graphs), strict=True):
+            assert torch.equal(mine, theirs)
+
     def test_a_checkpoint_of_another_version_is_named(self, tmp_path: Path) -> None:
         save_tensors(tmp_path / "c.safetensors", {"a": torch.ones(1)}, {"format": "neuraltrees-checkpoint-1"})
         with pytest.raises(nt.InputError, match="got neuraltrees-checkpoint-1, of another version of neuraltrees"):

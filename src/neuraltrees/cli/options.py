@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 
 from neuraltrees.datasets.spec import DATA_ROOT_HELP
-from neuraltrees.options import Spec
+from neuraltrees.options import Spec, allowed_by
 
 if TYPE_CHECKING:
     from neuraltrees.pools.execution import Execution, ExecutorName
@@ -63,7 +63,7 @@ def with_options(
 
 
 def _option(field: Field[Any], hint: Any, panel: str) -> inspect.Parameter:
-    allowed = get_args(hint) or (hint,)
+    allowed = allowed_by(hint)
     kind = next((each for each in (bool, int, float) if each in allowed), str)
     choices = "|".join(each for each in allowed if isinstance(each, str))
     flag = field.name.replace("_", "-")

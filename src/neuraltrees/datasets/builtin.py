@@ -20,13 +20,22 @@ _SCENE_GRAPHS: dict[tuple[str, str], tuple[int, int, float, float]] = {
 
 
 def citation_preset(model: str, conv: str) -> dict[str, Any]:
-    """The hyper-parameters of the GCN and GAT papers.
+    """The hyper-parameters of the GCN and GAT papers. Bags of neural trees start with the mean of their nodes'
+    features; `citation-start` compares it with the zero of the paper.
 
-    >>> citation_preset("gnn", "gat")["heads"]
-    8
+    >>> citation_preset("gnn", "gat")["heads"], citation_preset("neural-tree", "gcn")["bag_start"]
+    (8, 'mean')
     """
-    common = {"layers": 2, "readout": False, "batches": 1, "epochs": 200, "weight_decay": 5e-4, "max_treewidth": 4}
+    common: dict[str, Any] = {
+        "layers": 2,
+        "readout": False,
+        "batches": 1,
+        "epochs": 200,
+        "weight_decay": 5e-4,
+        "max_treewidth": 4,
+    }
     attention = {"hidden": 8, "heads": 8, "dropout": 0.6, "lr": 0.005}
+    common |= {"bag_start": "mean"} if model == "neural-tree" else {}
     return common | (attention if conv == "gat" else {"hidden": 16, "dropout": 0.5, "lr": 0.01})
 
 

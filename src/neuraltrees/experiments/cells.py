@@ -24,8 +24,8 @@ Log: TypeAlias = Callable[[str], None]
 Key = TypeVar("Key")
 ONE_BY_ONE = Execution()
 
-# Results that are older than the option `sampler` used the paper's sampler.
-DEFAULTS = {each.name: each.default for each in fields(TrainConfig)} | {"sampler": "paper"}
+# Results that are older than the options `sampler` and `bag_start` used the paper's sampler and start of bags.
+DEFAULTS = {each.name: each.default for each in fields(TrainConfig)} | {"sampler": "paper", "bag_start": "zero"}
 
 
 @dataclass(frozen=True)
@@ -140,4 +140,7 @@ def settings_of(config: TrainConfig) -> dict[str, Any]:
     settings = config.replace(device="cpu", data_root=None, compile=False, prefetch=False, columns=None).as_dict()
     if config.max_treewidth is None or config.model == "gnn":
         del settings["sampler"]
+    settings["bag_start"] = config.network.first_bags
+    if settings["bag_start"] is None:
+        del settings["bag_start"]
     return settings

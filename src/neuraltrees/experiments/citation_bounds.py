@@ -38,7 +38,7 @@ def variants(dataset: str, quick: bool = False) -> list[Name]:
 
 def cells(scale: Scale) -> Iterator[Cell]:
     """Neural tree + GCN with two learning rates each."""
-    fixed = {**BUDGET, "weight_decay": 5e-5} | scale.choose((10, 2), (BUDGET["epochs"], 60))
+    fixed = {**BUDGET, "weight_decay": 5e-5, "bag_start": "zero"} | scale.choose((10, 2), (BUDGET["epochs"], 60))
     for size in SIZES[:1] if scale.quick else SIZES:
         for dataset in ("cora",) if scale.quick else reversed(NETWORKS):
             for variant in variants(dataset, scale.quick):

@@ -1,6 +1,7 @@
 """Learning rate, weight decay and dropout for the citation networks, tuned by validation accuracy only.
 
-Layers, sizes and heads are those of the GCN and GAT papers. Trees are those of the paper's sampler. GNN and neural tree
+Layers, sizes and heads are those of the GCN and GAT papers. Trees are those of the paper's sampler, and bags start at
+zero. GNN and neural tree
 are tuned over the same grid, once with few and once with many training nodes.
 """
 
@@ -40,7 +41,8 @@ def regime(nodes: int | None) -> str:
 def tune(wanted: Sequence[tuple[str, str]], path: Path, scale: Scale, log: Log) -> Best:
     """The best grid point for every dataset, convolution, network and regime; neural trees have treewidth bound 4."""
     best = {}
-    fixed = {"seed": FIRST_SEED, "runs": 3, "data_root": scale.data_root, "sampler": "paper", **BUDGET}
+    paper = {"sampler": "paper", "bag_start": "zero"}
+    fixed = {"seed": FIRST_SEED, "runs": 3, "data_root": scale.data_root, **paper, **BUDGET}
     with open_store(path, "citation-tuning", defaults=DEFAULTS) as store:
         for (dataset, conv), model, where in product(wanted, ("gnn", "neural-tree"), REGIMES):
             names = {"dataset": dataset, "conv": conv, "model": model}

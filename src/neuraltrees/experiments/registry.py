@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from neuraltrees.experiments import (
     citation_bounds,
+    citation_start,
     citations,
     dataset_statistics,
     expressivity,
@@ -33,6 +34,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         citations.DATA,
         citations.TREEWIDTH,
         citation_bounds.EXPERIMENT,
+        citation_start.EXPERIMENT,
         dataset_statistics.EXPERIMENT,
         times.TRAINING,
         times.PREPARING,

@@ -109,6 +109,17 @@ class HTree:
         node = range(self.num_nodes)[node]
         return tuple(self.bag_nodes[self.bag_ptr[node] : self.bag_ptr[node + 1]].tolist())
 
+    @property
+    def members(self) -> Tensor:
+        """Every tree node with each graph node in its bag; a leaf has its own. Shapes: :math:`(2, I)`
+
+        >>> from neuraltrees.htree import build_htree
+        >>> build_htree(Graph([[0], [1]])).members.tolist()
+        [[0, 0, 1, 2], [0, 1, 0, 1]]
+        """
+        nodes = torch.arange(self.num_nodes, device=self.bag_ptr.device)
+        return torch.stack([nodes.repeat_interleave(self.bag_ptr.diff().long()), self.bag_nodes.long()])
+
     def nodes_per_level(self) -> Tensor:
         """Number of nodes per level, roots first."""
         return torch.bincount(self.level)

@@ -18,8 +18,8 @@ from neuraltrees.nn.schedule import FeatureLayers, GraphRounds, TreeRounds
 class NeuralTree(Network):
     """Message passing on the H-tree of a graph.
 
-    Leaves start with the features of their graph nodes and bags with zero. After T rounds, the state of a graph node is
-    the mean over its leaves.
+    Leaves start with the features of their graph nodes, and bags with zero or, by `bag_start`, with the mean or sum of
+    their nodes' features. After T rounds, the state of a graph node is the mean over its leaves.
 
     >>> import torch
     >>> from torch_geometric.data import Data
@@ -49,6 +49,7 @@ class NeuralTree(Network):
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
         num_graphs: int | None = None,
+        members: Tensor | None = None,
     ) -> Tensor:
         """The answers: per node, or per graph if the head answers per graph.
 
@@ -65,14 +66,16 @@ class NeuralTree(Network):
             edge_attr: with a plan, the features of the graph's edges; else those of the tree's edges.
             batch: the graph of every graph node, if there are several and the head answers per graph.
             num_graphs: number of graphs; by default computed from `batch`, which waits for a GPU.
+            members: every tree node with each graph node in its bag (`HTree.members`), if bags do not start at zero.
 
         Shapes: x :math:`(n, F)` or :math:`(n, R, F)`, edge_index :math:`(2, E)`, kappa :math:`(N)`, node_type and batch
-        :math:`(n)`, edge_type :math:`(E)`, edge_attr :math:`(m, D)` → :math:`(n, C)` or :math:`(n, R, C)`, and
-        :math:`(G, C)` or :math:`(G, R, C)` per graph
+        :math:`(n)`, edge_type :math:`(E)`, edge_attr :math:`(m, D)`, members :math:`(2, I)` → :math:`(n, C)` or
+        :math:`(n, R, C)`, and :math:`(G, C)` or :math:`(G, R, C)` per graph
         """
         if isinstance(edge_index, Plan):
             return self.answers(x, edge_index, edge_attr)
-        rounds = self._traced_rounds(x, edge_index, kappa, edge_type)
+        given = {} if members is None else {"members": members}
+        rounds = self._traced_rounds(x, edge_index, kappa, edge_type, **given)
         return self.answers(x, _traced(self, rounds, node_type, batch, num_graphs), edge_attr)
 
 

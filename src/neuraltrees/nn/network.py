@@ -22,10 +22,11 @@ from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.head import Head, NoHead, Places
 from neuraltrees.nn.input_checks import check_features, check_types, checked_edges
 from neuraltrees.nn.parallel import Group
-from neuraltrees.nn.parts import HeadName, check_sizes, find_head, given_sizes, made, reads_edges
+from neuraltrees.nn.parts import HeadName, check_bag_start, check_sizes, find_head, given_sizes, made, reads_edges
 from neuraltrees.nn.plan import Plan
 from neuraltrees.nn.ragged import Cut
 from neuraltrees.nn.schedule import Body, Schedule
+from neuraltrees.nn.schedule.start import BagStart
 
 
 class Network(nn.Module):
@@ -54,6 +55,8 @@ class Network(nn.Module):
         schedule: a subclass of `Schedule`; by default rounds on the H-tree for `NeuralTree`, on the graph for `GNN`.
         merge: whether a plan computes states of an H-tree that are equal for any weights only once per round; they then
             share their dropout.
+        bag_start: the initial state of bags: "zero", or the "mean" or "sum" of their nodes' features; by default that
+            of the schedule: zero for `TreeRounds`, as in the paper, and the sum for `BagRounds`.
     """
 
     default_layers: ClassVar[int]
@@ -79,6 +82,7 @@ class Network(nn.Module):
         head: HeadName | Callable[..., Head] | None = None,
         schedule: Callable[[Body], Schedule] | None = None,
         merge: bool = True,
+        bag_start: BagStart | None = None,
     ) -> None:
         super().__init__()
         num_layers = self.default_layers if num_layers is None else num_layers
@@ -94,6 +98,7 @@ class Network(nn.Module):
                 f"Expected relations only for networks on H-trees; got relations=True for {type(self).__name__}. Leave "
                 f"it out."
             )
+        check_bag_start(bag_start, type(self).__name__, self.has_relations or schedule is not None)
         if isinstance(edge_channels, Mapping):
             raise InputError("Expected edge_channels as a number or Categories; got a mapping.")
         if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
@@ -122,6 +127,7 @@ class Network(nn.Module):
             edge_channels=hidden_channels if isinstance(edge_channels, Categories) else edge_channels,
             runs=runs,
             merge=merge,
+            bag_start=bag_start,
         )
         self.schedule = made(schedule or type(self).default_schedule, "schedule", Schedule, body)
         if headless and self.schedule.width != out_channels:
@@ -190,14 +196,14 @@ class Network(nn.Module):
         dropped: Tensor = h if self.drop is None else self.drop(self.schedule.activation(h), numbers)
         return dropped
 
-    def _traced_rounds(self, x: Any, edge_index: Any, kappa: Any = None, edge_type: Any = None) -> Any:
+    def _traced_rounds(self, x: Any, edge_index: Any, kappa: Any = None, edge_type: Any = None, **given: Any) -> Any:
         """The plan that the schedule makes of plain tensors."""
         if not isinstance(x, Tensor | SparseMap) or not isinstance(edge_index, Tensor):
             raise InputError(
                 f"Expected x and edge_index as tensors, or a plan; got {type(x).__name__} and "
                 f"{type(edge_index).__name__}. Call model(data.x, model.plan(data)), or model(data.x, data.edge_index)."
             )
-        return self.schedule.trace(edge_index, kappa, edge_type, x.shape[0])
+        return self.schedule.trace(edge_index, kappa, edge_type, x.shape[0], **given)
 
     @cached_property
     def kind(self) -> str:

@@ -11,6 +11,7 @@ from torch import nn
 from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.nn.encoder import Categories
 from neuraltrees.nn.head import CRFHead, GraphHead, Head, LabelsHead, NodeHead, NoHead
+from neuraltrees.nn.schedule.start import check_start
 
 T = TypeVar("T")
 HeadName: TypeAlias = Literal["node", "graph", "crf", "labels", "none"]
@@ -76,3 +77,12 @@ def check_sizes(sizes: Mapping[str, Any]) -> None:
     for name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise InputError(f"Expected {name} of at least 1; got {size!r}.")
+
+
+def check_bag_start(start: Any, network: str, has_bags: bool) -> None:
+    """Raises `InputError` for an unknown start of bags, or one for a network without bags."""
+    if start is None:
+        return
+    check_start(start)
+    if not has_bags:
+        raise InputError(f"Expected bag_start only for networks with bags; got {start!r} for {network}. Leave it out.")

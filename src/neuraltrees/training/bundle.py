@@ -28,7 +28,7 @@ from neuraltrees.training.spec import NetworkSpec
 
 TRUSTED = ("torch_geometric.nn.", "neuraltrees.nn.")  # modules whose networks a file may name
 STATISTICS = ("mean", "std", "edge_mean", "edge_std", "encoding_mean", "encoding_std")  # tensors of the scaling
-FORMAT, FIRST_FORMAT = "neuraltrees-bundle-2", "neuraltrees-bundle-1"
+FORMAT, SECOND_FORMAT, FIRST_FORMAT = (f"neuraltrees-bundle-{number}" for number in (3, 2, 1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,12 +192,12 @@ class Bundle:
         """
         if isinstance(allow, str):
             raise InputError(f"Expected allow as a list of places; got the text {allow!r}. Pass [{allow!r}].")
-        tensors, about = load_tensors(as_path(path), (FORMAT, FIRST_FORMAT), "bundle")
+        tensors, about = load_tensors(as_path(path), (FORMAT, SECOND_FORMAT, FIRST_FORMAT), "bundle")
         weights = {name.removeprefix("weights."): value for name, value in tensors.items() if "." in name}
         try:
             if about["format"] == FIRST_FORMAT:
                 about, weights = _from_first(about, weights)
-            network = NetworkSpec(**about["network"])
+            network = _network(about)
             _check_places(network, allow, path)
             bundle = cls(
                 network,
@@ -242,6 +242,14 @@ def _check_places(network: NetworkSpec, allow: Sequence[str], path: PathLike) ->
                 f"Expected {path} to name only code of this library; it names {place}. If you trust it, allow it: "
                 f"Bundle.load(path, allow=[{place!r}]), or --allow {place} on the command line."
             )
+
+
+def _network(about: Mapping[str, Any]) -> NetworkSpec:
+    """The network of a file; earlier formats always had a `bag_start`, which concerned the schedule `bags` alone."""
+    network = NetworkSpec(**about["network"])
+    if about["format"] != FORMAT and network.schedule != "bags":
+        return network.replace(bag_start=None)
+    return network
 
 
 def _from_first(about: dict[str, Any], weights: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -61,6 +61,11 @@ class NetworkSpec(Spec):
     residual: bool = option(False, "Residual rounds: add each state before a round to the one after it.")
     layer_norm: bool = option(False, "Layer normalisation after every round.")
     merge: bool = option(True, "Compute equal states of an H-tree once; dropout is then shared by them.")
+    bag_start: BagStart | None = option(
+        None,
+        "Initial state of bags: zero, or the mean or sum of their nodes' features. By default zero, as in the paper; "
+        "with --schedule bags the sum.",
+    )
     pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
     edge_features: bool = option(True, "Use the features of edges, if the data has any.")
     schedule: str | None = option(
@@ -75,7 +80,6 @@ class NetworkSpec(Spec):
     parts: str = option(
         "graph+tree", "Bags: what layers read: graph, tree or sweep, joined by +; different layers separated by commas."
     )
-    bag_start: BagStart = option("sum", "Bags: initial state: zero, or the mean or sum of their nodes.")
     bag_features: bool = option(True, "Bags: add their kind, size and inner edges to the initial state.")
     bag_codes: bool = option(
         False,
@@ -149,6 +153,17 @@ class NetworkSpec(Spec):
             return True
         return bool(getattr(find_place(self.schedule), "needs_tree", True))
 
+    @property
+    def first_bags(self) -> BagStart | None:
+        """The initial state of bags, with the default of the schedule; None for networks on graphs or typed H-trees.
+
+        >>> NetworkSpec().first_bags, NetworkSpec(schedule="bags").first_bags
+        ('zero', 'sum')
+        """
+        if self.schedule == "bags":
+            return self.bag_start or "sum"
+        return (self.bag_start or "zero") if self.schedule != "typed" and self.model == "neural-tree" else None
+
     def as_dict(self) -> dict[str, Any]:
         """All values by name; `InputError` for a part without a place."""
         for name in OWN_PARTS:
@@ -168,7 +183,7 @@ class NetworkSpec(Spec):
 
         return BagOptions(
             self.parts,
-            self.bag_start,
+            self.bag_start or "sum",
             self.bag_features,
             self.rings,
             self.edge_states,
@@ -253,6 +268,7 @@ class NetworkSpec(Spec):
             head=head,
             schedule=schedule,
             merge=self.merge,
+            bag_start=self.bag_start if self.schedule is not None or self.model == "neural-tree" else None,
         )
         if network.head.level != objective.level:
             raise InputError(

@@ -27,6 +27,10 @@ CASES = [
     Case("gat", layers=4, options={"residual": True, "relations": True}),
     Case("gcn", options={"merge": False}, dropout=0.3),
     Case("gin", model="graph", dropout=0.2, options={"residual": True}),
+    *(Case(conv, dropout=0.3, options={"bag_start": "mean"}) for conv in ("gcn", "sage", "gat", "gin")),
+    *(Case("gcn", graph, options={"bag_start": "sum"}) for graph in ("forest", "star", "two")),
+    Case("gin", edges=True, options={"bag_start": "mean", "merge": False}),
+    Case("sage", layers=4, edges=True, options={"bag_start": "sum", "residual": True, "relations": True}),
     # Tree beside graph, by layers on nodes and bags, and sweeps.
     Case("bags", dropout=0.3, bags={"parts": "graph+tree"}),
     Case("bags", "forest", bags={"parts": "tree"}, options={"layer_norm": True}),

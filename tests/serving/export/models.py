@@ -28,11 +28,13 @@ class Kind:
     edges: bool = False
     relations: bool = False
     members: int = 1
+    start: str | None = None
 
 
 KINDS = (
     Kind("tree nodes", "neural-tree", "node", relations=True, members=2),
     Kind("tree graphs", "neural-tree", "graph", edges=True),
+    Kind("tree from means", "neural-tree", "graph", edges=True, start="mean"),
     Kind("gnn nodes", "gnn", "node", edges=True),
     Kind("gnn graphs", "gnn", "graph", members=2),
 )
@@ -79,7 +81,8 @@ def trained(conv: str, kind: Kind) -> nt.Bundle:
     scaling = Scaling.fit(of_kind, logarithm=(1,), squares=True, types=2 if per_node else 1)
     objective = Classification(labels, level=kind.level)
     task = Task([scaling.apply(graph) for graph in of_kind], objective, scaling=scaling)
-    spec = NetworkSpec(model=kind.model, conv=conv, hidden=8, layers=3, heads=2, relations=kind.relations)
+    options = {"relations": kind.relations, "bag_start": kind.start}
+    spec = NetworkSpec(model=kind.model, conv=conv, hidden=8, layers=3, heads=2, **options)
     sizes = [graph.num_nodes if per_node else 1 for graph in of_kind]
     runs = [Run(seed, random_graph_split(sizes, seed=seed)) for seed in range(kind.members)]
     return nt.Bundle.of(fit(task, spec, QUICK, runs), list(range(kind.members)))

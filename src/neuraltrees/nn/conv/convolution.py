@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.backend import SCATTER, Backend
-from neuraltrees.nn.ensemble.linear import RunLinear
+from neuraltrees.nn.ensemble.linear import RunLinear, States
 from neuraltrees.nn.ensemble.sparse import Coefficients, Map, ScatterMap, SparseMap
 from neuraltrees.nn.messages import Messages
 
@@ -50,6 +50,8 @@ class Convolution(nn.Module):
     - `norm`: whether a batch norm precedes that activation.
     - `reads_edges`: whether `forward` uses edge features.
     - `pools`: whether the round is linear, so that the mean over leaves can be merged into it: `bind` then gets `pool`.
+    - `multiplies`: whether `forward` reads the states of the first round only through products with weights
+      (`RunLinear.multiply`), so that features may be sparse or `Combined`.
     - `capturable`: whether its work can be captured as a CUDA graph, that is, never waits for the GPU.
 
     `width` is the size of the states after the round.
@@ -60,6 +62,7 @@ class Convolution(nn.Module):
     norm: ClassVar[bool] = False
     reads_edges: bool = False
     pools: ClassVar[bool] = False
+    multiplies: bool = False
     capturable: ClassVar[bool] = True
     width: int
 
@@ -82,7 +85,7 @@ class Convolution(nn.Module):
         """The states after the round.
 
         Args:
-            h: the states before it; features may be sparse in the first round.
+            h: the states before it; in the first round, features may be sparse, or `Combined` if it `multiplies`.
             bound: what `bind` returned.
             edges: the rows of edge features that the messages carry.
         """
@@ -125,7 +128,7 @@ class Term:
         first = rows * wide + 4 * map.entries * lin.in_channels
         return cls(map, first < columns * wide + 4 * map.entries * lin.out_channels)
 
-    def __call__(self, h: Tensor | SparseMap, lin: nn.Module) -> Tensor:
+    def __call__(self, h: States, lin: nn.Module) -> Tensor:
         """Shapes: h :math:`(N, *, F)` → :math:`(M, *, O)`"""
         assert isinstance(lin, RunLinear)
         if self.map_first and isinstance(h, Tensor) and h.layout == torch.strided:
@@ -141,7 +144,7 @@ class LinearRound:
     edges: Term | None
 
     def __call__(
-        self, h: Tensor | SparseMap, lins: Iterable[nn.Module], edges: Tensor | None, edge_lin: nn.Module | None
+        self, h: States, lins: Iterable[nn.Module], edges: Tensor | None, edge_lin: nn.Module | None
     ) -> Tensor:
         out = total(term(h, lin) for term, lin in zip(self.states, lins, strict=True))
         if self.edges is not None and edge_lin is not None:

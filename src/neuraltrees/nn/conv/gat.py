@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from neuraltrees.nn.conv.convolution import Convolution, ConvOptions, needed
 from neuraltrees.nn.ensemble.backend import SCATTER, Backend
 from neuraltrees.nn.ensemble.dropout import Dropout
-from neuraltrees.nn.ensemble.linear import RunLinear, product
-from neuraltrees.nn.ensemble.sparse import Coefficients, Map, SparseMap
+from neuraltrees.nn.ensemble.linear import RunLinear, States, product
+from neuraltrees.nn.ensemble.sparse import Coefficients, Map
 from neuraltrees.nn.ensemble.weighted_sum import SumEntries, WeightedSum
 from neuraltrees.nn.messages import Messages
 
@@ -38,6 +38,7 @@ class GATConv(Convolution):
     """
 
     reads_edges = True
+    multiplies = True
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class GATConv(Convolution):
             numbers=None if messages.numbers is None else messages.numbers.both.to(self.bias.device),
         )
 
-    def forward(self, h: Tensor | SparseMap, bound: Attention, edges: Tensor | None = None) -> Tensor:
+    def forward(self, h: States, bound: Attention, edges: Tensor | None = None) -> Tensor:
         weights = [cast(RunLinear, lin).weight for lin in self.lins]
         z = self._by_head(_joined([product(h, weight) for weight in weights]))
         logits = self._logits(z) if bound.few else self._logits_before(h, weights)
@@ -147,7 +148,7 @@ class GATConv(Convolution):
         logits = [product(part.flatten(1, -2), pair) for part, pair in zip(parts, pairs, strict=True)]
         return [each.view(-1, *z.shape[1:-1], 2) for each in logits]
 
-    def _logits_before(self, h: Tensor | SparseMap, weights: Sequence[Tensor]) -> list[Tensor]:
+    def _logits_before(self, h: States, weights: Sequence[Tensor]) -> list[Tensor]:
         """The same from the states before the product: :math:`a · (h W) = h (W a)` costs a few more columns of W."""
         logits = []
         for attention, weight in zip(self.att_source, weights, strict=True):

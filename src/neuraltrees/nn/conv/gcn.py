@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from neuraltrees.nn.conv.convolution import Convolution, ConvOptions, LinearRound, Term
 from neuraltrees.nn.ensemble.backend import SCATTER, Backend
-from neuraltrees.nn.ensemble.linear import RunLinear
-from neuraltrees.nn.ensemble.sparse import Coefficients, SparseMap
+from neuraltrees.nn.ensemble.linear import RunLinear, States
+from neuraltrees.nn.ensemble.sparse import Coefficients
 from neuraltrees.nn.messages import Messages
 
 
@@ -20,6 +20,7 @@ class GCNConv(Convolution):
     """
 
     pools = True
+    multiplies = True
     reads_edges = True
 
     def __init__(self, in_channels: int, out_channels: int, options: ConvOptions = ConvOptions()) -> None:
@@ -46,5 +47,5 @@ class GCNConv(Convolution):
         edges = None if self.lin_edge is None else Term.of(messages.edges(weight), self.lin_edge, backend, pool)
         return LinearRound(terms, edges)
 
-    def forward(self, h: Tensor | SparseMap, bound: LinearRound, edges: Tensor | None = None) -> Tensor:
+    def forward(self, h: States, bound: LinearRound, edges: Tensor | None = None) -> Tensor:
         return bound(h, self.lins, edges, self.lin_edge) + self.bias

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from neuraltrees.errors import InputError
 from neuraltrees.nn.conv.convolution import Convolution, ConvOptions, needed, total
 from neuraltrees.nn.ensemble.backend import SCATTER, Backend
-from neuraltrees.nn.ensemble.linear import RunLinear
-from neuraltrees.nn.ensemble.sparse import Coefficients, Map, SparseMap
+from neuraltrees.nn.ensemble.linear import RunLinear, States
+from neuraltrees.nn.ensemble.sparse import Coefficients, Map
 from neuraltrees.nn.messages import Messages
 
 
@@ -37,6 +37,7 @@ class GINConv(Convolution):
         self.eps = nn.Parameter(torch.zeros(() if runs is None else (runs, 1)))
         edge_channels = options.edge_channels
         self.lin_edge = None if edge_channels is None else RunLinear(edge_channels, in_channels, runs)
+        self.multiplies = self.lin_edge is None
 
     def reset_parameters(self) -> None:
         super().reset_parameters()
@@ -50,7 +51,7 @@ class GINConv(Convolution):
         received = tuple(backend.map(messages.received(kind)) for kind in kinds)
         return SumRound(own, received, backend.map(messages.sent()), backend.map(messages.carried()))
 
-    def forward(self, h: Tensor | SparseMap, bound: SumRound, edges: Tensor | None = None) -> Tensor:
+    def forward(self, h: States, bound: SumRound, edges: Tensor | None = None) -> Tensor:
         z = self.lin1.multiply(h)
         first = [cast(RunLinear, lin) for lin in self.neighbours] or [self.lin1]
         if self.lin_edge is None:
@@ -63,7 +64,7 @@ class GINConv(Convolution):
         out: Tensor = self.lin2(hidden.relu())
         return out
 
-    def _messages(self, h: Tensor | SparseMap, bound: SumRound, edges: Tensor) -> Tensor:
+    def _messages(self, h: States, bound: SumRound, edges: Tensor) -> Tensor:
         assert bound.sent is not None and bound.carried is not None and self.lin_edge is not None
         if not isinstance(h, Tensor) or h.layout != torch.strided:
             raise InputError(

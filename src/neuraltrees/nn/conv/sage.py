@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from neuraltrees.nn.conv.convolution import Convolution, ConvOptions, LinearRound, Term
 from neuraltrees.nn.ensemble.backend import SCATTER, Backend
-from neuraltrees.nn.ensemble.linear import RunLinear
-from neuraltrees.nn.ensemble.sparse import Coefficients, SparseMap
+from neuraltrees.nn.ensemble.linear import RunLinear, States
+from neuraltrees.nn.ensemble.sparse import Coefficients
 from neuraltrees.nn.messages import Messages
 
 
@@ -18,6 +18,7 @@ class SAGEConv(Convolution):
     """
 
     pools = True
+    multiplies = True
     reads_edges = True
 
     def __init__(self, in_channels: int, out_channels: int, options: ConvOptions = ConvOptions()) -> None:
@@ -36,5 +37,5 @@ class SAGEConv(Convolution):
         edges = None if self.lin_edge is None else Term.of(messages.edges(share), self.lin_edge, backend, pool)
         return LinearRound(tuple(Term.of(part, lin, backend, pool) for part, lin in pairs), edges)
 
-    def forward(self, h: Tensor | SparseMap, bound: LinearRound, edges: Tensor | None = None) -> Tensor:
+    def forward(self, h: States, bound: LinearRound, edges: Tensor | None = None) -> Tensor:
         return self.own.shift(bound(h, [*self.neighbours, self.own], edges, self.lin_edge))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
+from neuraltrees.nn.ensemble.combined import Combined
 from neuraltrees.nn.ensemble.sparse import SparseMap
+
+States: TypeAlias = Tensor | SparseMap | Combined
 
 SHARES = (16, 8, 4, 2)  # numbers of shares that rows may be divided into, for gradients of weights on a GPU
 ROWS = 128  # the least number of rows of a share
@@ -56,7 +59,7 @@ class RunLinear(nn.Module):
         """Adds the bias, if there is one."""
         return z if self.bias is None else z + self.bias
 
-    def multiply(self, h: Tensor | SparseMap) -> Tensor:
+    def multiply(self, h: States) -> Tensor:
         """The product with the weights, without the bias."""
         return product(h, self.weight)
 
@@ -65,12 +68,14 @@ class RunLinear(nn.Module):
         return f"{self.in_channels}, {self.out_channels}, runs={self.runs}, bias={bias}, glorot={self.glorot}"
 
 
-def product(h: Tensor | SparseMap, weight: Tensor) -> Tensor:
+def product(h: States, weight: Tensor) -> Tensor:
     """The states times the weights, for each run if the weights have a run dimension.
 
     Shapes: h :math:`(N, F)`, weight :math:`(F, O)` → :math:`(N, O)`; h :math:`(N, F)`, which may be sparse, or
     :math:`(N, R, F)`, weight :math:`(R, F, O)` → :math:`(N, R, O)`
     """
+    if isinstance(h, Combined):
+        return h.map(product(h.features, weight))
     if isinstance(h, SparseMap):
         return h(weight if weight.dim() == 2 else weight.transpose(0, 1))
     if weight.dim() == 2:

@@ -65,24 +65,36 @@ class RoundPart:
         return share(h if halo is None else halo.extend(h))
 
 
-def first_round(messages: Messages, after: Array, owned: Array, group: Group) -> tuple[Messages, Array]:
-    """The first round of a part, and the graph nodes whose features it reads; every process has all features.
+def first_round(
+    messages: Messages, after: Array, owned: Array, group: Group, start: Coefficients | None = None
+) -> tuple[Messages, Array, Coefficients | None]:
+    """The first round of a part, the graph nodes whose features it reads, and the map from these to the states before
+    the round, if there is one; every process has all features.
 
     Args:
         messages: the messages of the whole; states before the round are graph nodes, and a last zero state if
             `messages.zero`.
         after: the part of every state after the round.
         owned: graph nodes that the process answers for.
+        start: the map from graph nodes to the states before the round; None if they are the same.
 
-    Shapes: after :math:`(M)`
+    Shapes: after :math:`(M)`, start :math:`(N, n)`
     """
     mine = after == group.rank
     kept = np.flatnonzero(mine[messages.target.numpy()])
-    read = np.concatenate([messages.source.numpy()[kept], messages.own.numpy()[mine], owned])
+    read = np.concatenate([messages.source.numpy()[kept], messages.own.numpy()[mine]])
+    if start is not None:
+        here = np.unique(read)
+        narrow, columns = own_rows(start, here)
+        nodes = np.union1d(columns, owned)
+        place = torch.from_numpy(places_of(nodes, start.shape[1])[columns])
+        wide = Coefficients(narrow.row, place[narrow.col], narrow.value, (len(here), len(nodes)))
+        return _selected(messages, kept, mine, here), nodes, wide
+    read = np.concatenate([read, owned])
     zero = messages.shape[1] - 1
     nodes = np.unique(read[read < zero] if messages.zero else read)
     here = np.append(nodes, zero) if messages.zero else nodes
-    return _selected(messages, kept, mine, here), nodes
+    return _selected(messages, kept, mine, here), nodes, None
 
 
 def later_round(messages: Messages, after: Array, before: Array, group: Group) -> tuple[Messages, Halo | None]:

@@ -39,7 +39,7 @@ class GraphRounds(Rounds):
         messages = replace(messages, numbers=numbers)
         owner = node_parts(data, messages.degree.numpy() + cost_of_state(self.body.hidden_channels), group.size)
         owned = (owner == rank).nonzero()[0]
-        first, nodes = first_round(messages, owner, owned, group)
+        first, nodes, _ = first_round(messages, owner, owned, group)
         later, halo = later_round(messages, owner, owner, group)
         rounds, edges = own_edge_rows([first, *[later] * (len(self.convs) - 1)])
         bound = tuple(conv.bind(each, backend) for conv, each in zip(self._convs(), rounds, strict=True))

@@ -17,6 +17,7 @@ from torch import Tensor
 from neuraltrees.nn.ensemble.sparse import Coefficients
 from neuraltrees.nn.messages import Messages, Numbers
 from neuraltrees.nn.schedule.multisets import Array, distinct, entries_of
+from neuraltrees.nn.schedule.start import FirstStates
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Unrolled:
     """The rounds of message passing on an H-tree.
 
     Args:
-        rounds: the messages of every round; the states before the first are the graph nodes and a zero for all bags.
+        rounds: the messages of every round; the states before the first are those of `FirstStates`.
         copies: for each round, the number of tree nodes that each state after it stands for.
         pool: the mean over the leaves of every graph node, from the states after the last round.
         nodes: for each round, a tree node that has each of the states after it.
@@ -77,7 +78,8 @@ def unroll(
     (6, (5, 4))
     """
     tree = TreeRows.of(edge_index, len(kappa), relation, edge, num_edge_rows)
-    return Refinement.of(tree, kappa.numpy(), num_nodes, num_layers, merge).unroll(keep_all)
+    first = FirstStates.of_leaves(kappa.numpy(), num_nodes)
+    return Refinement.of(tree, kappa.numpy(), num_nodes, num_layers, merge, first).unroll(keep_all)
 
 
 @dataclass(frozen=True)
@@ -91,14 +93,16 @@ class Refinement:
     kappa: Array
     num_nodes: int
     colours: tuple[Array, ...]
+    first: FirstStates
 
     @classmethod
-    def of(cls, tree: TreeRows, kappa: Array, num_nodes: int, num_layers: int, merge: bool) -> Refinement:
-        # A colour for every graph node and one for all bags: the states before the first round.
-        colours = [np.where(kappa < 0, num_nodes, kappa)]
+    def of(
+        cls, tree: TreeRows, kappa: Array, num_nodes: int, num_layers: int, merge: bool, first: FirstStates
+    ) -> Refinement:
+        colours = [first.of_node]
         for _ in range(num_layers):
             colours.append(tree.refined(colours[-1]) if merge else tree.nodes)
-        return cls(tree, kappa, num_nodes, tuple(colours))
+        return cls(tree, kappa, num_nodes, tuple(colours), first)
 
     def unroll(self, keep_all: bool, part: Array | None = None) -> Unrolled:
         """The states that the rounds need, and the messages between them.
@@ -119,10 +123,10 @@ class Refinement:
             needed = tree.nodes if keep_all else np.concatenate([readers, tree.around(readers)])
             states.insert(0, _States.of(colour, needed, part))
             links.insert(0, tree.messages(states[0], states[1], tree.degree[states[0].nodes]))
-        first = np.arange(num_nodes + 1)
-        at_first = _States(first, np.ones(num_nodes + 1), self.colours[0], None if part is None else first)
-        # A leaf has its parent as only neighbour; the degree of the zero state does not matter.
-        links.insert(0, tree.messages(at_first, states[0], np.ones(num_nodes + 1, np.int64), zero=True))
+        degree = self.first.degree
+        first = np.arange(len(degree))
+        at_first = _States(first, np.ones(len(degree)), self.colours[0], None if part is None else first)
+        links.insert(0, tree.messages(at_first, states[0], degree, zero=self.first.rows is None))
         of_leaf = 1 / np.bincount(kappa[leaves], minlength=num_nodes)[kappa[leaves]]
         pool = Coefficients(
             torch.from_numpy(kappa[leaves]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -13,7 +14,9 @@ from neuraltrees.errors import InputError
 from neuraltrees.nn.conv.convolution import Convolution, ConvOptions
 from neuraltrees.nn.conv.external import ExternalConv
 from neuraltrees.nn.ensemble.backend import SparseBackend
+from neuraltrees.nn.ensemble.combined import Combined
 from neuraltrees.nn.ensemble.dropout import Dropout
+from neuraltrees.nn.ensemble.linear import States
 from neuraltrees.nn.ensemble.norm import RunBatchNorm, RunLayerNorm
 from neuraltrees.nn.ensemble.sparse import Map, SparseMap
 from neuraltrees.nn.parallel import RoundPart
@@ -36,6 +39,7 @@ class RoundPlan:
         own: for residual rounds, the map from states before the round to those of the same nodes after it; None if they
             have the same numbers.
         lift: kappa, if features must first be copied to the leaves, for external convolutions.
+        start: the map from graph nodes to the states before the first round; None if bags start at zero.
         edges: the map from the edges of the graph to the rows of edge features that messages carry; None for identity.
         part: the exchange with other processes, if these rounds are a part of a graph or tree; None for a whole.
     """
@@ -46,6 +50,7 @@ class RoundPlan:
     states: tuple[int, ...]
     own: tuple[Map | None, ...]
     lift: Tensor | None = None
+    start: Map | None = None
     edges: Map | None = None
     part: RoundPart | None = None
 
@@ -88,12 +93,7 @@ class Rounds(Schedule):
     def forward(self, x: Tensor | SparseMap, plan: RoundPlan, edges: Tensor | None = None) -> Tensor:
         if edges is not None and plan.edges is not None:
             edges = plan.edges(edges)
-        start = x
-        if plan.lift is not None:
-            if not isinstance(x, Tensor) or x.layout != torch.strided:
-                raise InputError("Expected dense features for a PyG convolution; got sparse ones. Use x.to_dense().")
-            start = lift_to_leaves(x, plan.lift)
-        h: Tensor = self._round(0, start, plan, edges)
+        h: Tensor = self._round(0, self._started(x, plan), plan, edges)
         part = plan.part
         for i in range(1, len(plan.rounds)):
             before = self.activation(self._normed(i - 1, h, plan) if self.norms else h)
@@ -105,6 +105,21 @@ class Rounds(Schedule):
         h = h if plan.pool is None else plan.pool(h)
         h = h if part is None else part.gathered(h)
         return self.norms[-1](h) if self.body.layer_norm else h
+
+    def _started(self, x: Tensor | SparseMap, plan: RoundPlan) -> States:
+        """The states before the first round, without a zero state."""
+        if plan.lift is None and plan.start is None:
+            return x
+        conv, dense = self._convs()[0], isinstance(x, Tensor) and x.layout == torch.strided
+        if not dense and not conv.multiplies:
+            what = "a PyG convolution" if self.external else f"{_name(conv)}, which reads the states of bags"
+            raise InputError(f"Expected dense features for {what}; got sparse ones. Use x.to_dense().")
+        if plan.start is None:
+            return lift_to_leaves(cast(Tensor, x), cast(Tensor, plan.lift))
+        after = conv.width * (self.body.runs or 1)
+        if isinstance(x, Tensor) and dense and (not conv.multiplies or math.prod(x.shape[1:]) <= after):
+            return plan.start(x)
+        return Combined(x, plan.start)
 
     def _normed(self, number: int, h: Tensor, plan: RoundPlan) -> Tensor:
         found: Tensor = self.norms[number](h, plan.copies[number], None if plan.part is None else plan.part.group)

@@ -14,6 +14,7 @@ from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.parallel import Group, Part
 from neuraltrees.nn.ragged import Cut, Ragged
 from neuraltrees.nn.reset import reset_children
+from neuraltrees.nn.schedule.start import BagStart
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Body:
         edge_channels: size of edge features; None if there are none.
         runs: number of independent runs; None for a single one without the extra dimension.
         merge: whether states of an H-tree that are equal for any weights are computed once.
+        bag_start: the initial state of bags, "zero", or the "mean" or "sum" of their members' features; None for the
+            schedule's own default.
     """
 
     in_channels: int
@@ -49,6 +52,7 @@ class Body:
     edge_channels: int | None = None
     runs: int | None = None
     merge: bool = True
+    bag_start: BagStart | None = None
 
 
 class Schedule(nn.Module):

@@ -30,12 +30,15 @@ from neuraltrees.nn.schedule.edge_checks import check_tree_edges
 from neuraltrees.nn.schedule.leaves import pooling
 from neuraltrees.nn.schedule.refinement import Refinement, TreeRows
 from neuraltrees.nn.schedule.rounds import RoundPlan, Rounds
+from neuraltrees.nn.schedule.schedule import Body
+from neuraltrees.nn.schedule.start import BagStart, FirstStates, check_start, every_start
 from neuraltrees.nn.schedule.tree_edges import TreeEdges, tree_edges
 from neuraltrees.nn.schedule.tree_parts import CutTree
 
 
 class TreeRounds(Rounds):
-    """T rounds on the H-tree: features on leaves and zero on bags at the start, the mean over leaves at the end.
+    """T rounds on the H-tree: features on leaves at the start, the mean over leaves at the end. Bags start at zero, as
+    in the paper, or with the mean or sum of their members' features (`Body.bag_start`).
 
     With a plan, states that are equal for any weights are computed once per round, and states that no later round reads
     are not computed. The tree nodes of such a state share their dropout. With `merge` false, every tree node has its
@@ -46,6 +49,11 @@ class TreeRounds(Rounds):
 
     needs_tree = True
 
+    def __init__(self, body: Body) -> None:
+        super().__init__(body)
+        self.start: BagStart = body.bag_start or "zero"
+        check_start(self.start)
+
     def plan(self, data: Data) -> RoundPlan:
         tree, carried = self._tree_of(data)
         num_nodes, backend = int(data.num_nodes), self.backend
@@ -53,25 +61,43 @@ class TreeRounds(Rounds):
             messages = Messages.of_edges(tree.edge_index.cpu(), tree.num_nodes, None, self.dtype)
             if carried is not None:
                 messages = replace(messages, edge=carried.edge, num_edge_rows=carried.num_edge_rows)
-            plan = self._every_node(messages, tree.kappa.cpu(), num_nodes, backend)
+            members = None if self.start == "zero" else tree.members.cpu()
+            plan = self._every_node(messages, tree.kappa.cpu(), num_nodes, backend, members)
         else:
             plan = self._distinct_states(tree, carried, num_nodes)
         return moved(replace(plan, edges=None if carried is None else backend.map(carried.rows)), backend.device)
 
-    def trace(self, edge_index: Tensor, kappa: Tensor | None, edge_type: Tensor | None, num_nodes: int) -> RoundPlan:
+    def trace(
+        self,
+        edge_index: Tensor,
+        kappa: Tensor | None,
+        edge_type: Tensor | None,
+        num_nodes: int,
+        members: Tensor | None = None,
+    ) -> RoundPlan:
         if kappa is None:
             raise InputError("Expected kappa, the graph node of every leaf, with the edge_index of a tree; got none.")
         if self.body.relations and edge_type is None:
             raise InputError("Expected edge_type, since every edge type has its own weights; got none.")
+        if self.start != "zero" and members is None:
+            raise InputError(
+                f"Expected members, the graph nodes in the bag of every tree node, since bags start with the "
+                f"{self.start} of their members; got none. Pass members=tree.members."
+            )
         check_tree_edges(edge_index, kappa, num_nodes)
         relation = edge_type if self.body.relations else None
         messages = Messages.of_edges(edge_index, kappa.shape[0], relation, self.dtype)
-        return self._every_node(messages, kappa, num_nodes, SCATTER)
+        return self._every_node(messages, kappa, num_nodes, SCATTER, members)
 
-    def _every_node(self, messages: Messages, kappa: Tensor, num_nodes: int, backend: Backend) -> RoundPlan:
+    def _every_node(
+        self, messages: Messages, kappa: Tensor, num_nodes: int, backend: Backend, members: Tensor | None
+    ) -> RoundPlan:
         """The plan with one state per tree node in every round."""
-        rounds = [conv.bind(messages, backend) for conv in self._convs()]
-        if not self.external:  # features are multiplied by the weights before they are copied to the leaves
+        rounds, start = [conv.bind(messages, backend) for conv in self._convs()], None
+        if self.start != "zero" and members is not None:
+            shape = (kappa.shape[0], num_nodes)
+            start = backend.map(every_start(members, shape, self.start == "mean", self.dtype))
+        elif not self.external:  # features are multiplied by the weights before they are copied to the leaves
             rounds[0] = self._convs()[0].bind(messages.from_leaves(kappa, num_nodes), backend)
         none = (None,) * len(rounds)
         return RoundPlan(
@@ -80,13 +106,15 @@ class TreeRounds(Rounds):
             backend.map(pooling(kappa, num_nodes, self.dtype)),
             (kappa.shape[0],) * len(rounds),
             none,
-            lift=kappa if self.external else None,
+            lift=kappa if self.external and start is None else None,
+            start=start,
         )
 
     def _distinct_states(self, tree: HTree, carried: TreeEdges | None, num_nodes: int) -> RoundPlan:
         """The plan with only the distinct states that the rounds need."""
-        unrolled = self._refined(tree, carried, num_nodes).unroll(self._keep_all)
-        return self._bound(unrolled.rounds, unrolled.copies, unrolled.pool)
+        refined = self._refined(tree, carried, num_nodes)
+        unrolled = refined.unroll(self._keep_all)
+        return self._bound(unrolled.rounds, unrolled.copies, unrolled.pool, refined.first.rows)
 
     def cut(self, data: Data, parts: int) -> CutTree:
         """The rounds on an H-tree that is cut into parts of equal work; `part` is the plan of one of them."""
@@ -99,7 +127,7 @@ class TreeRounds(Rounds):
         cut, backend = self._cut(tree, carried, int(data.num_nodes), group.size), self.backend
         whole, rank = cut.unrolled, group.rank
         owned = (cut.owner == rank).nonzero()[0]
-        first, nodes = first_round(whole.rounds[0], cut.states(0), owned, group)
+        first, nodes, start = first_round(whole.rounds[0], cut.states(0), owned, group, cut.start)
         rounds, halos = [first], []
         for number, messages in enumerate(whole.rounds[1:], start=1):
             later, halo = later_round(messages, cut.states(number), cut.states(number - 1), group)
@@ -114,7 +142,7 @@ class TreeRounds(Rounds):
             narrow, columns = own_rows(carried.rows, rows)
             edges, used = backend.map(narrow), torch.from_numpy(columns)
         plan = replace(
-            self._bound(rounds, copies, pool),
+            self._bound(rounds, copies, pool, start),
             edges=edges,
             part=RoundPart(group, tuple(halos), numbers, (sums, backend.map(gather))),
         )
@@ -133,14 +161,30 @@ class TreeRounds(Rounds):
             None if carried is None else carried.edge,
             0 if carried is None else carried.num_edge_rows,
         )
-        return Refinement.of(rows, tree.kappa.cpu().numpy(), num_nodes, len(self.convs), self.body.merge)
+        kappa = tree.kappa.cpu().numpy()
+        if self.start == "zero":
+            first = FirstStates.of_leaves(kappa, num_nodes)
+        else:
+            first = FirstStates.of_members(tree, num_nodes, self.start == "mean")
+        return Refinement.of(rows, kappa, num_nodes, len(self.convs), self.body.merge, first)
+
+    @property
+    def plan_kind(self) -> str:
+        started = "" if self.start == "zero" else f" from the {self.start} of members"
+        return f"{super().plan_kind}{started}"
 
     @property
     def _keep_all(self) -> bool:
         """Whether states that no round reads are needed: the statistics of batch norms are over all tree nodes."""
         return len(self.norms) > 0 and not self.body.layer_norm
 
-    def _bound(self, messages: Sequence[Messages], copies: Sequence[Tensor], pool: Coefficients) -> RoundPlan:
+    def _bound(
+        self,
+        messages: Sequence[Messages],
+        copies: Sequence[Tensor],
+        pool: Coefficients,
+        start: Coefficients | None,
+    ) -> RoundPlan:
         backend, last = self.backend, self._convs()[-1]
         pools = [pool if conv is last and last.pools else None for conv in self._convs()]
         rounds = tuple(
@@ -155,7 +199,8 @@ class TreeRounds(Rounds):
         )
         counts = tuple(each.to(backend.dtype) for each in copies)
         states = tuple(len(each) for each in copies)
-        return RoundPlan(rounds, counts, None if last.pools else backend.map(pool), states, own)
+        first = None if start is None else backend.map(start)
+        return RoundPlan(rounds, counts, None if last.pools else backend.map(pool), states, own, start=first)
 
     def _tree_of(self, data: Data) -> tuple[HTree, TreeEdges | None]:
         tree = htree_of(data)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuraltrees.htree import HTree
+from neuraltrees.nn.ensemble.sparse import Coefficients
 from neuraltrees.nn.parallel import Array, forest_parts
 from neuraltrees.nn.schedule.refinement import Refinement, Unrolled
 
@@ -27,6 +28,7 @@ class CutTree:
         owner: for every graph node, the part that answers for it: that of its first leaf.
         parts: number of parts.
         cuts: the number of tree edges that lead out of each part.
+        start: see `FirstStates.rows`.
 
     Shapes: part :math:`(N)`, owner :math:`(n)`, cuts :math:`(parts)`
     """
@@ -36,6 +38,7 @@ class CutTree:
     owner: Array
     parts: int
     cuts: Array
+    start: Coefficients | None = None
 
     @classmethod
     def of(cls, tree: HTree, refined: Refinement, keep_all: bool, parts: int, cost: float, pools: bool) -> CutTree:
@@ -57,7 +60,7 @@ class CutTree:
         part = forest_parts(tree.edge_index.cpu(), weight, parts)
         source, target = (part[ends] for ends in tree.edge_index.cpu().numpy())
         cuts = np.bincount(source[source != target], minlength=parts)
-        return cls(refined.unroll(keep_all, part), part, part[first], parts, cuts)
+        return cls(refined.unroll(keep_all, part), part, part[first], parts, cuts, refined.first.rows)
 
     def states(self, number: int) -> Array:
         """The part of every state after a round."""

@@ -34,6 +34,7 @@ SHAPES: dict[str, Shape] = {
     "node_type": ("nodes",),
     "edge_type": ("edges",),
     "edge_attr": ("edges", None),
+    "members": (2, "entries"),
 }
 
 
@@ -77,6 +78,7 @@ def graph_program(bundle: Bundle) -> Program:
     inputs += ["node_type"] if len(bundle.types) > 1 else []
     inputs += ["edge_type"] if body.relations else []
     inputs += ["edge_attr"] if network.reads_edges else []
+    inputs += ["members"] if getattr(network.schedule, "start", "zero") != "zero" and network.needs_tree else []
     settings = vars(TreeSettings.of(bundle)) if network.needs_tree else None
     return Program(
         _Module(bundle, network, tuple(inputs)),
@@ -109,6 +111,7 @@ def _prepared(bundle: Bundle, tree: bool, graph: Data) -> dict[str, Tensor]:
         (with_tree,) = with_trees([graph], TreeSettings.of(bundle))
         built = with_tree.htree
         given |= {"edge_index": built.edge_index, "kappa": built.kappa, "edge_type": built.edge_type}
+        given["members"] = built.members
         edge_attr = None if edge_attr is None else _carried(built, graph.edge_index, edge_attr)
     else:
         given["edge_index"] = graph.edge_index

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from neuraltrees.errors import InputError
+from neuraltrees.nn.schedule.start import BagStart, check_start
 
 Part: TypeAlias = Literal["graph", "tree", "sweep"]
-Start: TypeAlias = Literal["zero", "mean", "sum"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class BagOptions:
     """
 
     parts: str = "graph+tree"
-    start: Start = "sum"
+    start: BagStart = "sum"
     features: bool = True
     rings: bool = True
     edge_states: bool = False
@@ -41,8 +41,7 @@ class BagOptions:
     codes: bool = False
 
     def __post_init__(self) -> None:
-        if self.start not in get_args(Start):
-            raise InputError(f"Expected start out of {', '.join(get_args(Start))}; got {self.start!r}.")
+        check_start(self.start, "start")
         self.layers(1)
 
     def layers(self, count: int) -> list[tuple[str, ...]]:

@@ -36,14 +36,17 @@ class BagRounds(Schedule):
 
     Args:
         body: see `Body`; the convolution is ignored.
-        options: see `BagOptions`.
+        options: see `BagOptions`; a `bag_start` of the body takes precedence over their start.
     """
 
     cuttable = True
 
     def __init__(self, body: Body, options: BagOptions | None = None) -> None:
         super().__init__(body)
-        self.options = options = BagOptions() if options is None else options
+        options = BagOptions() if options is None else options
+        if body.bag_start is not None:
+            options = replace(options, start=body.bag_start)
+        self.options = options
         self.needs_tree = self.has_bags = options.needs_tree
         size, runs = body.hidden_channels, body.runs
         self.edge_start = None

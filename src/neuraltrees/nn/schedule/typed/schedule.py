@@ -85,6 +85,11 @@ class TypedRounds(TreeRounds):
     def __init__(self, body: Body, types: int = 1, relations: int = 1, geometry: bool = True) -> None:
         check_at_least("types", types, 1, MOST_TYPES)
         check_at_least("relations", relations, 1)
+        if body.bag_start is not None:
+            raise InputError(
+                "Expected no bag_start for typed rounds, whose bags start with learned vectors; got "
+                f"{body.bag_start!r}. Leave it out."
+            )
         if body.edge_channels is not None:
             raise InputError(
                 "Expected no edge features for typed rounds, which read the geometry of edges instead; got some. Leave "
@@ -221,9 +226,16 @@ class TypedRounds(TreeRounds):
             return edges
         return plan.edges_of_leaves(edges)
 
-    def trace(self, edge_index: Tensor, kappa: Tensor | None, edge_type: Tensor | None, num_nodes: int) -> RoundPlan:
+    def trace(
+        self,
+        edge_index: Tensor,
+        kappa: Tensor | None,
+        edge_type: Tensor | None,
+        num_nodes: int,
+        members: Tensor | None = None,
+    ) -> RoundPlan:
         if not self.typed:
-            return super().trace(edge_index, kappa, edge_type, num_nodes)
+            return super().trace(edge_index, kappa, edge_type, num_nodes, members)
         raise InputError(
             "Expected a plan for typed rounds, which read more than an edge_index; got tensors. Call "
             "model(x, model.plan(data))."
