@@ -225,9 +225,7 @@ class CRFPosterior:
 
     def _tables(self, table: Tensor) -> EdgeTables:
         features = None if self.edge_attr is None else self.edge_attr.to(table)
-        found: EdgeTables = torch.func.functional_call(
-            self.head.pairs, {"table": table}, (self.field.pairs, features)
-        )
+        found: EdgeTables = torch.func.functional_call(self.head.pairs, {"table": table}, (self.field.pairs, features))
         return found
 
 
