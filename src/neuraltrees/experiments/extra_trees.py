@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,7 +56,9 @@ def _forests(task: Task, seen: Any, known: Tensor, trees: int, seed: int) -> Ten
         mine = task.node_type == kind
         train = mine & (known >= 0)
         forest = ensemble.ExtraTreesClassifier(trees, min_samples_leaf=1, max_features=0.3, random_state=seed)
-        forest.fit(seen[train.numpy()], known[train].numpy())
+        with warnings.catch_warnings():  # few nodes of many classes are no mistake here
+            warnings.filterwarnings("ignore", "The number of unique classes")
+            forest.fit(seen[train.numpy()], known[train].numpy())
         probabilities = torch.from_numpy(forest.predict_proba(seen[mine.numpy()])).float()
         place = mine.nonzero().flatten().unsqueeze(1)
         found[place, torch.from_numpy(forest.classes_).unsqueeze(0)] = probabilities

@@ -218,16 +218,10 @@ def load(data_root: str | None) -> Task:
     return Task(list(scenes), scenes.labels).scaled(geometry=True)
 
 
-@lru_cache(maxsize=4)
-def make_splits(nodes: int, share: float, count: int) -> tuple[Split, ...]:
-    """The splits of a share, the same objects every time."""
-    return tuple(random_node_split(nodes, share, seed=seed) for seed in range(count))
-
-
 def run_method(name: Name, members: int, protocol: Protocol, device: str, data_root: str | None) -> Record:
     """Trains a method on all splits at one share, so many networks for each, and measures its answers."""
     task, share = load(data_root), float(name["share"] or 0)
-    splits = make_splits(task.num_nodes, share, protocol.splits)
+    splits = [random_node_split(task.num_nodes, share, seed=seed) for seed in range(protocol.splits)]
     about: dict[str, Any] = {}
     if name["method"] == EXTRA_TREES:
         found, seconds = extra_trees(task, splits, protocol.trees)
@@ -255,24 +249,27 @@ def run_method(name: Name, members: int, protocol: Protocol, device: str, data_r
 
 def trees_and_head(task: Task, splits: Sequence[Split], protocol: Protocol, name: Name) -> tuple[Tensor, float]:
     """Probabilities by a CRF on top of extra-trees, and the seconds it took. Shapes: → :math:`(n, splits, C)`"""
-    start, prior = time.perf_counter(), float(name["prior"] or 0)
+    start, prior, share = time.perf_counter(), float(name["prior"] or 0), float(name["share"] or 0)
     scenes = Batch.from_data_list(task.graphs)
     found = []
     for seed, split in enumerate(splits):
-        given = _forests(task, split, protocol.trees, protocol.folds, seed)
+        given = _forests(task, share, seed, protocol.trees, protocol.folds)
         posterior = CRFPosterior(
             scenes,
             task.classes,
             prior=prior,
             gate_prior=protocol.gate_factor * prior,
-            states=protocol.kept(float(name["share"] or 0)),
+            states=protocol.kept(share),
         )
         known = torch.where(split.train, task.y, -1)
         found.append(posterior.fit(given, known)(given, known))
     return torch.stack(found, 1), time.perf_counter() - start
 
 
-_forests = lru_cache(maxsize=16)(cross_fitted_trees)  # the trials of a share differ in the prior alone
+@lru_cache(maxsize=16)  # the trials of a share differ in the prior alone
+def _forests(task: Task, share: float, seed: int, trees: int, folds: int) -> Tensor:
+    split = random_node_split(task.num_nodes, share, seed=seed)
+    return cross_fitted_trees(task, split, trees, folds, seed)
 
 
 def measured(probabilities: Tensor, labels: Tensor, parts: Mapping[str, Tensor]) -> dict[str, float]:

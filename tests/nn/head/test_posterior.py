@@ -145,9 +145,7 @@ def test_a_batch_is_answered_as_its_graphs_are() -> None:
         single._weights = whole._weights
         torch.testing.assert_close(single(each, known[rows]), found[rows])
     labels = "labels={'room': 2, 'object': 3}"
-    assert repr(whole) == (
-        f"CRFPosterior(num_nodes=10, {labels}, prior=5, gate_prior=20, smoothing=0.1, fitted=True)"
-    )
+    assert repr(whole) == (f"CRFPosterior(num_nodes=10, {labels}, prior=5, gate_prior=20, smoothing=0.1, fitted=True)")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.inference.crf import EdgeTables
 from neuraltrees.inference.crf.checks import check_limits
@@ -89,6 +90,8 @@ class CRFPosterior:
                 raise InputError(f"Expected {name} above 0; got {value!r}.")
         if not isinstance(smoothing, int | float) or not 0 < smoothing < 1:
             raise InputError(f"Expected smoothing between 0 and 1; got {smoothing!r}.")
+        for each in labels.values() if isinstance(labels, Mapping) else [labels]:
+            check_at_least("labels", each, 1)
         check_limits(states, max_treewidth, samples, 0, memory_limit)
         self.prior, self.gate_prior, self.smoothing = float(prior), float(gate_prior), float(smoothing)
         self.edge_attr = _edge_features(data)
