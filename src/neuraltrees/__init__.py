@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from neuraltrees.data import ToHTree as ToHTree
     from neuraltrees.data import attach_htree as attach_htree
     from neuraltrees.data import attach_htrees as attach_htrees
+    from neuraltrees.data.folds import cross_fit as cross_fit
     from neuraltrees.data.scaling import Scaling as Scaling
     from neuraltrees.data.splits import Split as Split
     from neuraltrees.data.splits import citation_split as citation_split
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from neuraltrees.nn import Categories as Categories
     from neuraltrees.nn import Convolution as Convolution
     from neuraltrees.nn import CRFHead as CRFHead
+    from neuraltrees.nn import CRFPosterior as CRFPosterior
     from neuraltrees.nn import GraphHead as GraphHead
     from neuraltrees.nn import Head as Head
     from neuraltrees.nn import NeuralTree as NeuralTree
@@ -110,6 +112,7 @@ _LAZY = {
     "Convolution": "neuraltrees.nn",
     "GNN": "neuraltrees.nn",
     "CRFHead": "neuraltrees.nn",
+    "CRFPosterior": "neuraltrees.nn",
     "GraphHead": "neuraltrees.nn",
     "HTree": "neuraltrees.htree",
     "HTreeData": "neuraltrees.data",
@@ -144,6 +147,7 @@ _LAZY = {
     "attach_htrees": "neuraltrees.data",
     "build_htree": "neuraltrees.htree",
     "citation_split": "neuraltrees.data.splits",
+    "cross_fit": "neuraltrees.data.folds",
     "draw": "neuraltrees.plots.drawing",
     "fit": "neuraltrees.training",
     "largest_treewidth_bound": "neuraltrees.htree",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,18 @@ from neuraltrees.data.task import Task
 from neuraltrees.datasets import SyntheticScenes
 from neuraltrees.experiments import structured_stanford
 from neuraltrees.experiments.experiment import Scale
-from neuraltrees.experiments.extra_trees import extra_trees
+from neuraltrees.experiments.extra_trees import cross_fitted_trees, extra_trees
 from neuraltrees.experiments.page import markdown
 from neuraltrees.experiments.stanford_page import draw, verdict
-from neuraltrees.experiments.structured_stanford import EXTRA_TREES, METHODS, Protocol, chosen, measure, measured
+from neuraltrees.experiments.structured_stanford import (
+    EXTRA_TREES,
+    METHODS,
+    TREES_AND_HEAD,
+    Protocol,
+    chosen,
+    measure,
+    measured,
+)
 from neuraltrees.tuning.store import Results
 
 TINY = replace(Protocol().quick(), splits=2, members=2, epochs=(2, 3), hidden=4, trees=5)
@@ -41,7 +50,10 @@ def record(method: str, test: list[float], val: float = 0.5, **point: Any) -> di
 def test_what_is_missing_is_measured(scenes: Task, tmp_path: Path) -> None:
     path, told = tmp_path / "x.json", list[str]()
     results = measure(Scale(quick=True), path, told.append)
-    assert len(told) == 2 * len(METHODS) + len(METHODS) + 1
+    assert len(told) == 2 * len(METHODS) + len(METHODS) + 1 + len(TINY.priors) + 1
+    below = next(each for each in results.find(method=TREES_AND_HEAD) if "prior" not in each["name"])
+    assert below["point"] == chosen(results, below["name"]) and len(below["runs"]) == 2
+    assert below["runs"] == results.one(**below["point"])["runs"]
     for method in METHODS:
         final = next(each for each in results.find(method=method) if "dropout" not in each["name"])
         assert final["point"] == chosen(results, final["name"])
@@ -52,6 +64,24 @@ def test_what_is_missing_is_measured(scenes: Task, tmp_path: Path) -> None:
     assert measure(Scale(quick=True), path, lambda line: pytest.fail(line)) == results
     text = markdown(draw(results, tmp_path))
     assert "| 70 % |" in text and (tmp_path / "structured-stanford.svg").exists()
+
+
+def test_a_part_is_measured_alone(scenes: Task, tmp_path: Path) -> None:
+    path, told = tmp_path / "x.json", list[str]()
+    results = measure(Scale(quick=True, only=TREES_AND_HEAD), path, told.append)
+    assert {each["name"]["method"] for each in results.records} == {TREES_AND_HEAD} and len(told) == 2
+    text = markdown(draw(results, tmp_path))
+    assert "| 70 % | – | – |" in text
+
+
+def test_settings_that_came_later_do_not_refuse_an_older_file(scenes: Task, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    measure(Scale(quick=True, only=TREES_AND_HEAD), path, lambda line: None)
+    content = json.loads(path.read_text())
+    for name in structured_stanford.LATER:
+        del content["subject"][name]
+    path.write_text(json.dumps(content))
+    measure(Scale(quick=True, only=TREES_AND_HEAD), path, lambda line: pytest.fail(line))
 
 
 def test_the_choice_is_by_validation() -> None:
@@ -102,3 +132,22 @@ def test_extra_trees_read_training_labels_alone() -> None:
     assert torch.equal(found, again)
     right = found[:, 0].argmax(-1) == task.y
     assert right[split.test].float().mean() > 0.2
+
+
+def test_trees_below_the_head_answer_for_no_node_that_they_were_trained_on() -> None:
+    generated = SyntheticScenes(40, seed=0)
+    task = Task(list(generated), generated.labels).scaled(geometry=True)
+    shuffled = [graph.clone() for graph in task.graphs]
+    stream = torch.Generator().manual_seed(0)
+    for graph in shuffled:  # labels that cannot be learned, only remembered
+        labels = torch.tensor(list(task.classes.values()))[graph.node_type]
+        graph.y = (torch.rand(len(labels), generator=stream) * labels).long()
+    task = task.replace(graphs=shuffled)
+    split = random_node_split(task.num_nodes, seed=0)
+    found = cross_fitted_trees(task, split, trees=20, folds=3, seed=0)
+    remembered, _ = extra_trees(task, [split], trees=20)
+    right = {
+        name: float((each.argmax(-1) == task.y)[split.train].float().mean())
+        for name, each in (("cross-fitted", found), ("remembered", remembered[:, 0]))
+    }
+    assert right["remembered"] == 1 and right["cross-fitted"] < 0.2

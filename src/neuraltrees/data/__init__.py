@@ -7,6 +7,7 @@ from neuraltrees.data.transform import ToHTree, attach_htree, attach_htrees
 from neuraltrees.lazy import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
+    from neuraltrees.data.folds import cross_fit as cross_fit
     from neuraltrees.data.scaling import Scaling as Scaling
     from neuraltrees.data.scene_geometry import SceneGeometry as SceneGeometry
     from neuraltrees.data.splits import Split as Split
@@ -21,6 +22,7 @@ _LAZY = {
     "Split": "neuraltrees.data.splits",
     "Task": "neuraltrees.data.task",
     "citation_split": "neuraltrees.data.splits",
+    "cross_fit": "neuraltrees.data.folds",
     "random_graph_split": "neuraltrees.data.splits",
     "random_node_split": "neuraltrees.data.splits",
 }

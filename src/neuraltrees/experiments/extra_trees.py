@@ -1,13 +1,16 @@
-"""Extremely randomised trees (Geurts et al. 2006) on scene graphs: a baseline that is not a network."""
+"""Extremely randomised trees (Geurts et al. 2006) on scene graphs: alone, and below a CRF."""
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from neuraltrees.data.folds import cross_fit
 from neuraltrees.data.splits import Split
 from neuraltrees.data.task import Task
 from neuraltrees.extras import require
@@ -21,7 +24,6 @@ def extra_trees(task: Task, splits: Sequence[Split], trees: int = 500) -> tuple[
 
     Shapes: → :math:`(n, splits, C)`
     """
-    ensemble = require("sklearn.ensemble", extra="experiments", what="extra-trees")
     start = time.perf_counter()
     kinds, y, edges = task.node_type, task.y, _edges(task)
     x = torch.cat([graph.x for graph in task.graphs])
@@ -35,14 +37,32 @@ def extra_trees(task: Task, splits: Sequence[Split], trees: int = 500) -> tuple[
         known = torch.zeros(len(x), len(of_kind) * classes)
         known[torch.arange(len(x)), kinds * classes + y] = split.train.float()
         seen = torch.cat([own, _sums(known, edges)], 1).numpy()
-        for kind in range(len(of_kind)):
-            train, mine = split.train & (kinds == kind), kinds == kind
-            forest = ensemble.ExtraTreesClassifier(trees, min_samples_leaf=1, max_features=0.3, random_state=number)
-            forest.fit(seen[train.numpy()], y[train].numpy())
-            probabilities = torch.from_numpy(forest.predict_proba(seen[mine.numpy()])).float()
-            place = mine.nonzero().flatten().unsqueeze(1)
-            found[place, number, torch.from_numpy(forest.classes_).unsqueeze(0)] = probabilities
+        found[:, number] = _forests(task, seen, torch.where(split.train, y, -1), trees, number)
     return found, time.perf_counter() - start
+
+
+def cross_fitted_trees(task: Task, split: Split, trees: int, folds: int, seed: int) -> Tensor:
+    """Log-probabilities by extra-trees of a node's own features, see `cross_fit`. Shapes: → :math:`(n, C)`"""
+    x = torch.cat([graph.x for graph in task.graphs]).numpy()
+    known = torch.where(split.train, task.y, -1)
+    return cross_fit(lambda labels: _forests(task, x, labels, trees, seed), known, folds, seed).log()
+
+
+def _forests(task: Task, seen: Any, known: Tensor, trees: int, seed: int) -> Tensor:
+    """Probabilities by a forest per node type, trained on the known labels. Shapes: seen :math:`(n, F)`"""
+    ensemble = require("sklearn.ensemble", extra="experiments", what="extra-trees")
+    found = torch.zeros(len(known), max(task.classes.values()))
+    for kind in range(len(task.types)):
+        mine = task.node_type == kind
+        train = mine & (known >= 0)
+        forest = ensemble.ExtraTreesClassifier(trees, min_samples_leaf=1, max_features=0.3, random_state=seed)
+        with warnings.catch_warnings():  # few nodes of many classes are no mistake here
+            warnings.filterwarnings("ignore", "The number of unique classes")
+            forest.fit(seen[train.numpy()], known[train].numpy())
+        probabilities = torch.from_numpy(forest.predict_proba(seen[mine.numpy()])).float()
+        place = mine.nonzero().flatten().unsqueeze(1)
+        found[place, torch.from_numpy(forest.classes_).unsqueeze(0)] = probabilities
+    return found
 
 
 def _edges(task: Task) -> Tensor:

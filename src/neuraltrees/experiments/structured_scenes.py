@@ -2,14 +2,15 @@
 
 The two networks are those of `posterior-gap-sage-full`, with its splits and its tuned hyper-parameters; its results are
 used where its file lies beside this one. The head is not tuned: its weight decay is one over the number of training
-nodes, the prior of a standard normal distribution.
+nodes, the prior of a standard normal distribution. On top of class statistics, its tables have the same prior.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,13 +20,14 @@ import torch
 from torch import Tensor
 
 from neuraltrees.data.task import Task
-from neuraltrees.datasets import SyntheticScenes
+from neuraltrees.datasets import Split, SyntheticScenes
 from neuraltrees.datasets.loaders import SIZES
 from neuraltrees.experiments.cells import Log
+from neuraltrees.experiments.class_statistics import statistics_and_head
 from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.gap_protocols import FULL
 from neuraltrees.experiments.gap_protocols import Protocol as GapProtocol
-from neuraltrees.experiments.scene_pool import ScenePool, make_pool
+from neuraltrees.experiments.scene_pool import ScenePool, make_pool, split_scenes
 from neuraltrees.experiments.statistics import percent
 from neuraltrees.experiments.structured_scenes_page import draw
 from neuraltrees.inference.crf.approximate import loopy_beliefs, mean_field
@@ -41,6 +43,7 @@ from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, ope
 
 NAME = "structured-scenes"
 LONGER = "head, three times the steps"
+STATISTICS = "class statistics + head"
 NETWORKS: dict[str, ModelName] = {
     "gnn": "gnn",
     "neural-tree": "neural-tree",
@@ -66,6 +69,8 @@ class Protocol:
         rate: its learning rate.
         exact_share: share of the epochs that are trained by the exact likelihood.
         joint_exact_share: the same for a network with the head.
+        prior: precision of the prior of tables on top of class statistics.
+        folds: of the training nodes, for `cross_fit` of class statistics.
         networks: the protocol of the networks.
     """
 
@@ -78,6 +83,8 @@ class Protocol:
     rate: float = 0.1
     exact_share: float = 0.25
     joint_exact_share: float = 0.05
+    prior: float = 1.0
+    folds: int = 5
     networks: GapProtocol = FULL
 
     def subject(self) -> dict[str, Any]:
@@ -97,6 +104,7 @@ class Protocol:
         places = list(dict.fromkeys([self.middle, *everywhere]))
         found = [(method, *place) for place in places for method in ("gnn", "neural-tree", "head")]
         found += [(f"{name} + head", n, coupling) for n in self.joint for name in ("gnn", "neural-tree")]
+        found += [(STATISTICS, *place) for place in places]
         return [*found, (LONGER, *self.middle)] if self.joint else found
 
 
@@ -113,12 +121,17 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
 
     earlier = path.with_name("posterior-gap-sage-full.json")
     stored = Results.read(earlier) if earlier.exists() and not scale.quick else None
-    with open_store(path, NAME, protocol.subject()) as store:
+    later = {name: getattr(protocol, name) for name in ("prior", "folds")}  # not named by the first files
+    with open_store(path, NAME, protocol.subject(), later) as store:
         for method, scenes, coupling in protocol.settings():
             key: Name = {"method": method, "scenes": scenes, "coupling": coupling}
-            if store.get(key) is not None or _taken(stored, key, store, networks):
+            if store.get(key) is not None or not scale.wants(key) or _taken(stored, key, store, networks):
                 continue
-            record = run_method(pool_of(scenes, coupling), protocol, key, scale.device)
+            if method == STATISTICS:
+                rival = store.get({**key, "method": "head"})
+                record = run_statistics(protocol, key, rival, lambda place=(scenes, coupling): pool_of(*place))
+            else:
+                record = run_method(pool_of(scenes, coupling), protocol, key, scale.device)
             store.add(key, record)
             accuracy = percent([run["test"] for run in record["runs"]])
             log(f"{in_words(key)}: {accuracy:.1f} % in {record['seconds']:.0f} s")
@@ -164,6 +177,33 @@ def run_method(pool: ScenePool, protocol: Protocol, key: Name, device: str) -> R
         "seconds": round(fitted.seconds, 3),
         **machine(device),
     }
+
+
+def run_statistics(protocol: Protocol, key: Name, rival: Record | None, pool_of: Callable[[], ScenePool]) -> Record:
+    """Measures the head on top of class statistics, on the CPU.
+
+    The accuracies of the exact posterior and of own features are those of the `rival` of the same splits, if there is
+    one, since they take longer than the rest.
+    """
+    start, scenes = time.perf_counter(), int(key["scenes"] or 0)
+    dataset = SyntheticScenes(scenes + sum(protocol.networks.held_out), float(key["coupling"] or 0), seed=0)
+    task = Task(list(dataset), SyntheticScenes.labels).scaled(SIZES)
+    masks, sizes = split_scenes(len(dataset), scenes, protocol.networks), dataset.slices["x"].diff()
+    splits = [Split(*(mask.repeat_interleave(sizes) for mask in each)) for each in masks]
+    rows: list[dict[str, Any]] = []
+    for split, answers in statistics_and_head(task, splits, protocol.prior, protocol.folds):
+        right = (answers.argmax(-1) == task.y).double()
+        row: dict[str, Any] = {"seed": len(rows), "split": list(split.counts)}
+        row |= {name: float(right[mask].mean()) for name, mask in (("val", split.val), ("test", split.test))}
+        if rival is None:
+            pool = pool_of()
+            optimal = {"posterior": pool.by_posterior, "own_features": pool.by_features}
+            row |= {name: float(each[split.test].double().mean()) for name, each in optimal.items()}
+        else:
+            row |= {name: rival["runs"][len(rows)][name] for name in ("posterior", "own_features")}
+        row["calibration_error"] = Calibration.of(answers[split.test], task.y[split.test]).error
+        rows.append(row)
+    return {"runs": rows, "seconds": round(time.perf_counter() - start, 3), **machine("cpu")}
 
 
 def head_alone(protocol: Protocol, scenes: int, nodes: int) -> tuple[NetworkSpec, TrainingSpec]:
@@ -250,5 +290,9 @@ def approximate_answers(fitted: Fitted, name: str) -> Tensor:
 
 
 EXPERIMENT = Experiment(
-    NAME, "generated scenes: networks, the CRF head without and with them, and the exact posterior", measure, draw
+    NAME,
+    "generated scenes: networks, the CRF head without and with them, and the exact posterior",
+    measure,
+    draw,
+    divides=True,
 )

@@ -7,17 +7,19 @@ from pathlib import Path
 from neuraltrees.experiments.gap_page import column
 from neuraltrees.experiments.page import Block, Figure, Heading, Table
 from neuraltrees.experiments.statistics import Difference, mean_std, paired, percent
-from neuraltrees.plots.style import LOOKS, ORANGE, PURPLE, Look, line, panels, plain_numbers, save_both
+from neuraltrees.plots.style import GREY, LOOKS, ORANGE, PURPLE, Look, line, panels, plain_numbers, save_both
 from neuraltrees.tuning.store import Record, Results
 
 SHOWN = {
     "gnn": "GNN",
     "neural-tree": "neural tree",
     "head": "exact head",
+    "class statistics + head": "class statistics + head",
     "gnn + head": "GNN + head",
     "neural-tree + head": "neural tree + head",
 }
 MORE_LOOKS = {
+    "class statistics + head": Look(GREY, "X", "-"),
     "GNN + head": Look(ORANGE, "v", "--", ""),
     "neural tree + head": Look(PURPLE, "^", "--", ""),
 }
@@ -32,7 +34,9 @@ def draw(results: Results, folder: Path) -> list[Block]:
         "The head is a conditional random field on the graph's own edges: a table per pair of node types, and "
         "potentials of nodes that are quadratic in their own features (alone) or come from the states of a network "
         "(below it). Its answers are exact marginals by tree decomposition. It learns by pseudo-likelihood, then by "
-        "the exact likelihood. Runs are paired: all methods have the same splits.",
+        "the exact likelihood. On top of class statistics, a normal distribution per label with its own variances, "
+        "only its tables, a bias per label and a factor are learned, by pseudo-likelihood from cross-fitted "
+        "probabilities (`CRFPosterior`). Runs are paired: all methods have the same splits.",
         verdict(results),
         Heading(f"Training scenes, coupling {coupling:g}", 3),
         accuracy_table(results, "scenes"),
@@ -69,9 +73,13 @@ def accuracy_table(results: Results, over: str) -> Table:
         some, rival, head = next(iter(methods.values())), best_network(methods), methods.get("head")
         shown = [mean_std(column(methods[name], "test")) if name in methods else "–" for name in SHOWN]
         more = paired(column(head, "test"), column(rival, "test")) if head is not None and rival is not None else "–"
-        gap = f"{percent(column(head, 'test')) - percent(column(head, 'posterior')):+.1f}" if head else "–"
-        rows.append([f"{value:,g}", f"{percent(column(some, 'posterior')):.1f}", *shown, more, gap])
-    return Table([over, "posterior", *SHOWN.values(), "head − better network", "head − posterior"], rows)
+        gaps = [
+            f"{percent(column(each, 'test')) - percent(column(each, 'posterior')):+.1f}" if each else "–"
+            for each in (head, methods.get("class statistics + head"))
+        ]
+        rows.append([f"{value:,g}", f"{percent(column(some, 'posterior')):.1f}", *shown, more, *gaps])
+    last = ["head − better network", "head − posterior", "statistics + head − posterior"]
+    return Table([over, "posterior", *SHOWN.values(), *last], rows)
 
 
 def exactness_table(results: Results) -> Table:

@@ -3,12 +3,14 @@
 All methods see the same geometry (`SceneGeometry`) and the same splits. Every network has the same recipe and the same
 few values of dropout and numbers of epochs to choose from; the choice is made by validation accuracy over all splits,
 for each method and training share. Then several networks are trained per split, with other seeds, and their answers
-averaged.
+averaged. A CRF on top of extra-trees, which read the features of a node alone, has a few values of its prior to choose
+from, in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -19,15 +21,17 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Batch
 
-from neuraltrees.data.splits import random_node_split
+from neuraltrees.data.splits import Split, random_node_split
 from neuraltrees.data.task import Task
 from neuraltrees.datasets import StanfordSceneGraphs
 from neuraltrees.experiments.cells import Log
 from neuraltrees.experiments.experiment import Experiment, Scale
-from neuraltrees.experiments.extra_trees import extra_trees
+from neuraltrees.experiments.extra_trees import cross_fitted_trees, extra_trees
 from neuraltrees.experiments.stanford_page import draw
 from neuraltrees.experiments.statistics import percent
+from neuraltrees.nn import CRFPosterior
 from neuraltrees.objectives import Calibration
 from neuraltrees.training.fitting import fit
 from neuraltrees.training.runs import Run
@@ -46,6 +50,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "mlp + head": {"model": "gnn", "schedule": HIDDEN_LAYER, "head": "crf"},
 }
 EXTRA_TREES = "extra-trees"
+TREES_AND_HEAD = "extra-trees + head"
+LATER = ("folds", "priors", "gate_factor")  # settings that the first records of the file do not name
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,9 @@ class Protocol:
         prior: precision of the normal prior of all weights: their weight decay times the number of training nodes.
         average: decay of the averaged weights.
         trees: number of extra-trees.
+        folds: for extra-trees below the head: of the training nodes, for `cross_fit`.
+        priors: for the same: precisions of the prior of tables to choose from.
+        gate_factor: for the same: how much larger the precision of tables is that are weighted by features of edges.
     """
 
     shares: tuple[float, ...] = (0.7, 0.3, 0.5, 0.1)
@@ -79,6 +88,9 @@ class Protocol:
     prior: float = 5.0
     average: float = 0.98
     trees: int = 500
+    folds: int = 5
+    priors: tuple[float, ...] = (2.0, 5.0, 10.0)
+    gate_factor: float = 4.0
 
     def quick(self) -> Protocol:
         """A small version that takes less than a minute on two cores."""
@@ -92,7 +104,14 @@ class Protocol:
             epochs=(4,),
             hidden=16,
             trees=20,
+            folds=2,
+            priors=(5.0,),
         )
+
+    def without_networks(self, share: float) -> tuple[list[Name], list[Name]]:
+        """Extra-trees with a head with all hyper-parameters, and the methods without a network."""
+        trials: list[Name] = [{"method": TREES_AND_HEAD, "share": share, "prior": prior} for prior in self.priors]
+        return trials, [{"method": method, "share": share} for method in (EXTRA_TREES, TREES_AND_HEAD)]
 
     def trials(self, share: float) -> Iterator[Name]:
         """Every network with all hyper-parameters, those that take longest first."""
@@ -100,15 +119,18 @@ class Protocol:
             yield {"method": method, "share": share, "dropout": dropout, "epochs": epochs}
 
     def finals(self, share: float) -> Iterator[Name]:
-        """Every method."""
-        for method in (EXTRA_TREES, *METHODS):
+        """Every network."""
+        for method in METHODS:
             yield {"method": method, "share": share}
+
+    def kept(self, share: float) -> int:
+        """How many labels per node the head keeps."""
+        return dict(zip(self.shares, self.states, strict=True))[share]
 
     def network(self, name: Name) -> NetworkSpec:
         """The network of a trial."""
         values = METHODS[str(name["method"])]
         tree = values["model"] == "neural-tree"
-        states = dict(zip(self.shares, self.states, strict=True))[float(name["share"] or 0)]
         return NetworkSpec(
             conv="sage",
             hidden=self.hidden,
@@ -116,7 +138,7 @@ class Protocol:
             dropout=float(name["dropout"] or 0),
             residual=True,
             layer_norm=True,
-            crf_states=states,
+            crf_states=self.kept(float(name["share"] or 0)),
             **values,
         )
 
@@ -137,17 +159,21 @@ class Protocol:
 
 
 def measure(scale: Scale, path: Path, log: Log) -> Results:
-    """Runs what is missing in the JSON file, in `scale.execution.workers` processes, and returns all results in it."""
+    """Runs what is missing in the JSON file, in `scale.execution.workers` processes, and returns all results in it.
+
+    Of a method with hyper-parameters, a part (`scale.only`) includes the trials that it is chosen from.
+    """
     protocol = Protocol().quick() if scale.quick else Protocol()
     epochs = protocol.epochs if scale.epochs is None else (scale.epochs,)
     protocol = replace(protocol, splits=scale.runs or protocol.splits, epochs=epochs)
-    with open_store(path, NAME, asdict(protocol)) as store, _processes(scale.execution.workers) as pool:
+    later = {name: getattr(protocol, name) for name in LATER}
+    with open_store(path, NAME, asdict(protocol), later) as store, _processes(scale.execution.workers) as pool:
 
         def run(names: Iterable[Name]) -> None:
             work: dict[Future[Record], Name] = {}
             for name in names:
-                if store.get(name) is None:
-                    point = name if "dropout" in name else chosen(store.results, name)
+                if store.get(name) is None and scale.wants(name):
+                    point = name if is_trial(name) else chosen(store.results, name)
                     members = 1 if point is name else protocol.members
                     given = (point, members, protocol, scale.device, scale.data_root)
                     work[pool.submit(run_method, *given)] = name
@@ -156,15 +182,23 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
                 val, test = (percent([run[part] for run in record["runs"]]) for part in ("val", "test"))
                 log(f"{in_words(work[done])}: validation {val:.1f} %, test {test:.1f} % in {record['seconds']:.0f} s")
 
+        for share in protocol.shares:  # first what needs minutes on a CPU
+            for names in protocol.without_networks(share):
+                run(names)
         for share in protocol.shares:
             run(protocol.trials(share))
             run(protocol.finals(share))
     return store.results
 
 
+def is_trial(name: Name) -> bool:
+    """Whether a name has hyper-parameters beside a method and a share."""
+    return len(name) > 2
+
+
 def chosen(results: Results, name: Name) -> Name:
     """The trial of a method and share that has the best validation accuracy; the name itself where nothing is tuned."""
-    trials = [each for each in results.find(**name) if "dropout" in each["name"]]
+    trials = [each for each in results.find(**name) if is_trial(each["name"])]
     if not trials:
         return name
     found: Name = max(trials, key=lambda trial: percent([run["val"] for run in trial["runs"]]))["name"]
@@ -191,6 +225,9 @@ def run_method(name: Name, members: int, protocol: Protocol, device: str, data_r
     about: dict[str, Any] = {}
     if name["method"] == EXTRA_TREES:
         found, seconds = extra_trees(task, splits, protocol.trees)
+    elif name["method"] == TREES_AND_HEAD:
+        found, seconds = trees_and_head(task, splits, protocol, name)
+        about["point"] = dict(name)
     else:
         runs = [Run(seed + len(splits) * each, split) for seed, split in enumerate(splits) for each in range(members)]
         training = protocol.training(name, splits[0].counts[0])
@@ -208,6 +245,31 @@ def run_method(name: Name, members: int, protocol: Protocol, device: str, data_r
         row["single_test"] = about["members"][seed]["test"][0] if "members" in about else row["test"]
         rows.append({"seed": seed, "split": list(split.counts), **row})
     return {"runs": rows, **about, "seconds": round(seconds, 3), **machine(device)}
+
+
+def trees_and_head(task: Task, splits: Sequence[Split], protocol: Protocol, name: Name) -> tuple[Tensor, float]:
+    """Probabilities by a CRF on top of extra-trees, and the seconds it took. Shapes: → :math:`(n, splits, C)`"""
+    start, prior, share = time.perf_counter(), float(name["prior"] or 0), float(name["share"] or 0)
+    scenes = Batch.from_data_list(task.graphs)
+    found = []
+    for seed, split in enumerate(splits):
+        given = _forests(task, share, seed, protocol.trees, protocol.folds)
+        posterior = CRFPosterior(
+            scenes,
+            task.classes,
+            prior=prior,
+            gate_prior=protocol.gate_factor * prior,
+            states=protocol.kept(share),
+        )
+        known = torch.where(split.train, task.y, -1)
+        found.append(posterior.fit(given, known)(given, known))
+    return torch.stack(found, 1), time.perf_counter() - start
+
+
+@lru_cache(maxsize=16)  # the trials of a share differ in the prior alone
+def _forests(task: Task, share: float, seed: int, trees: int, folds: int) -> Tensor:
+    split = random_node_split(task.num_nodes, share, seed=seed)
+    return cross_fitted_trees(task, split, trees, folds, seed)
 
 
 def measured(probabilities: Tensor, labels: Tensor, parts: Mapping[str, Tensor]) -> dict[str, float]:
@@ -228,5 +290,9 @@ def _accuracy(probabilities: Tensor, labels: Tensor) -> float:
 
 
 EXPERIMENT = Experiment(
-    NAME, "scene graphs of the paper: networks, the CRF head with and without them, and extra-trees", measure, draw
+    NAME,
+    "scene graphs of the paper: networks, the CRF head with and without them, and extra-trees",
+    measure,
+    draw,
+    divides=True,
 )

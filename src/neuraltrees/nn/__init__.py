@@ -2,7 +2,17 @@
 
 from neuraltrees.nn.conv import Convolution, ConvOptions, GATConv, GCNConv, GINConv, SAGEConv
 from neuraltrees.nn.encoder import Categories, Encoder
-from neuraltrees.nn.head import CRFHead, GraphHead, Head, LabelsHead, NodeHead, Places, PottsPosterior, Strengths
+from neuraltrees.nn.head import (
+    CRFHead,
+    CRFPosterior,
+    GraphHead,
+    Head,
+    LabelsHead,
+    NodeHead,
+    Places,
+    PottsPosterior,
+    Strengths,
+)
 from neuraltrees.nn.messages import Messages
 from neuraltrees.nn.models import GNN, MLP, NeuralTree
 from neuraltrees.nn.network import Network
@@ -28,6 +38,7 @@ __all__ = [
     "BagRounds",
     "Body",
     "CRFHead",
+    "CRFPosterior",
     "Categories",
     "ConvOptions",
     "Convolution",

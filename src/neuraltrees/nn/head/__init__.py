@@ -1,6 +1,6 @@
 """Heads: how states become answers."""
 
-from neuraltrees.nn.head.crf import CRFHead, PottsPosterior, Strengths
+from neuraltrees.nn.head.crf import CRFHead, CRFPosterior, PottsPosterior, Strengths
 from neuraltrees.nn.head.graph import GraphHead
 from neuraltrees.nn.head.head import Head, NoHead, Places
 from neuraltrees.nn.head.labels import LabelsHead
@@ -8,6 +8,7 @@ from neuraltrees.nn.head.node import NodeHead
 
 __all__ = [
     "CRFHead",
+    "CRFPosterior",
     "GraphHead",
     "Head",
     "LabelsHead",

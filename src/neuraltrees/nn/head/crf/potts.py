@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import log
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,10 +15,10 @@ from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.inference.crf import Evidence, FactorTables, Solver, Structure
 from neuraltrees.inference.crf.checks import check_limits, united
+from neuraltrees.nn.head.crf.probabilities import labels_of, normalised
 
 STEPS = 15  # steps of L-BFGS
 BOUND = 4.0  # largest absolute strength of edges
-LEAST = -100.0  # the log-probability used for zero
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class PottsPosterior:
             y: held-out labels, usually those of the validation nodes; -1 elsewhere.
         """
         case = self._case(log_probabilities, known)
-        held_out = _labels("y", y, *case.network.shape).to(case.network.device)
+        held_out = labels_of("y", y, *case.network.shape).to(case.network.device)
         assert case.given.known is not None
         both = ((held_out >= 0) & (case.given.known >= 0)).nonzero()
         if len(both):
@@ -159,10 +158,10 @@ class PottsPosterior:
 
     def _case(self, log_probabilities: Tensor, known: Tensor | None) -> _Case:
         """The input, checked, with the plans of inference."""
-        network = _normalised(log_probabilities, self.num_nodes)
+        network = normalised(log_probabilities, self.num_nodes)
         if known is None:
             known = torch.full((self.num_nodes,), -1)
-        known = _labels("known", known, *network.shape).to(network.device)
+        known = labels_of("known", known, *network.shape).to(network.device)
         key = (network.shape[1], network.device)
         if key not in self._solvers:
             labels = np.full(self.num_nodes, network.shape[1])
@@ -230,41 +229,3 @@ def _maximise(likelihood: Callable[[Tensor], Tensor], start: Tensor, count: int)
             if value > reached:
                 best, reached = each, value
     return best, reached
-
-
-def _normalised(values: Any, count: int) -> Tensor:
-    """Normalised log-probabilities per node, checked; finite for impossible labels."""
-    if (
-        not isinstance(values, Tensor)
-        or not values.is_floating_point()
-        or values.shape[:1] != (count,)
-        or values.dim() != 2
-    ):
-        came = f"{values.dtype} of shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
-        raise InputError(f"Expected log_probabilities as floats of shape ({count}, labels); got {came}.")
-    if values.shape[1] < 1:
-        raise InputError("Expected log_probabilities of at least one label; got none.")
-    wrong = (values.isnan() | (values == torch.inf)).nonzero()
-    if len(wrong):
-        place = tuple(wrong[0].tolist())
-        raise InputError(
-            f"Expected finite numbers or -inf in log_probabilities; got {float(values[place])} at {place}."
-        )
-    empty = (values == -torch.inf).all(1).nonzero()
-    if len(empty):
-        raise InputError(f"Expected a possible label for every node; all labels of node {int(empty[0, 0])} have -inf.")
-    return values.detach().log_softmax(1).clamp(min=LEAST)
-
-
-def _labels(name: str, values: Any, count: int, labels: int) -> Tensor:
-    """A label or -1 for every node, checked."""
-    good = isinstance(values, Tensor) and not values.is_floating_point() and values.dtype != torch.bool
-    if not good or values.shape != (count,):
-        came = f"{values.dtype} of shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
-        raise InputError(f"Expected {name} as integers, a label or -1 for each of {count} nodes; got {came}.")
-    wrong = ((values < -1) | (values >= labels)).nonzero()
-    if len(wrong):
-        node = int(wrong[0, 0])
-        raise InputError(f"Expected {name} from 0 to {labels - 1}, or -1; got {int(values[node])} at node {node}.")
-    found: Tensor = values.long()
-    return found
