@@ -138,7 +138,7 @@ def test_scenes_are_labelled_and_a_confirmed_label_changes_others(sandbox: Sandb
     printed = sandbox.run("06_scenes.py", "--out", "../out", "--epochs", 10, "--buildings", 40)
     ours, best = _percent(printed, "Test accuracy"), _percent(printed, "the best possible")
     assert 25 < ours < best
-    assert "a person says it is" in printed and "(100 %)" in printed
+    assert "a person confirms that it is" in printed and "(100 %)" in printed
     assert sandbox.files() == {"out/model.safetensors"}
 
 

@@ -43,7 +43,7 @@ def test_a_tree_serves_other_states_of_the_observed_variables() -> None:
     tree = JunctionTree.of(CHAIN, {0: 1})
     close(tree.run(CHAIN.log_potentials, {0: 0}).marginals[1], [1 / 3, 2 / 3])
     with pytest.raises(
-        nt.InputError, match="Expected evidence on the 1 variables that the tree was made for; got 1 other"
+        nt.InputError, match="that the tree was made for; got evidence on 1 variables, not the same ones"
     ):
         tree.run(CHAIN.log_potentials, {1: 0})
 

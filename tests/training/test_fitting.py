@@ -162,7 +162,7 @@ def test_the_line_has_epoch_total_and_time_at_any_width(width: int) -> None:
 def test_values_that_are_none() -> None:
     task = small_task()
     runs = small_runs(task, [0])
-    with pytest.raises(nt.InputError, match=r"Expected the state of a training, as state\(\) gives it; got int"):
+    with pytest.raises(nt.InputError, match=r"Expected the state of a training, as state\(\) returns it; got int"):
         nt.Trainer(task, SMALL, QUICK, runs).restore(3)  # type: ignore[arg-type]
     with pytest.raises(nt.InputError, match="Expected batches as an integer of at least 1; got 'a'"):
         nt.fit(task, SMALL, QUICK, runs).answers(batches="a")  # type: ignore[arg-type]
