@@ -126,7 +126,7 @@ class DividedForest(Forest):
             found = self._solved(share, "linear", unary, linear, exchange, wanted)
             if check and self._lost(found.lowest):
                 exchange.token = token  # what is computed anew has no part in the gradient
-                self._check_size(self._log_chunks[number], unary, len(unary), token.requires_grad)
+                self._check_size(self._log_chunks[number], len(unary), unary.element_size(), token.requires_grad)
                 solved += [
                     self._solved(each, "log", unary, tables, exchange, wanted) for each in self._log_shares[number]
                 ]

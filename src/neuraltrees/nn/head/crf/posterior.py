@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
-from neuraltrees.inference.crf import EdgeTables
+from neuraltrees.inference.crf import FactorTables, Tables
 from neuraltrees.inference.crf.checks import check_limits
 from neuraltrees.nn.head.crf.head import CRFHead
 from neuraltrees.nn.head.crf.lessons import Field
@@ -121,7 +121,7 @@ class CRFPosterior:
     @property
     def tables(self) -> Tensor:
         self._learned()
-        bases = self.head.pairs(self.field.pairs, self.edge_attr).tables[0]
+        bases: Tensor = self.head.pairs(self.field.pairs, self.edge_attr).tables[0]
         return bases[: self.head.pairs.num_bases].detach()
 
     @property
@@ -226,10 +226,12 @@ class CRFPosterior:
         own = network * scale[self.kinds].unsqueeze(1) + bias[self.kinds]
         return own.masked_fill(~self.possible, -torch.inf)
 
-    def _tables(self, table: Tensor) -> EdgeTables:
+    def _tables(self, table: Tensor) -> Tables:
         features = None if self.edge_attr is None else self.edge_attr.to(table)
-        found: EdgeTables = torch.func.functional_call(self.head.pairs, {"table": table}, (self.field.pairs, features))
-        return found
+        of_edges: FactorTables = torch.func.functional_call(
+            self.head.pairs, {"table": table}, (self.field.pairs, features)
+        )
+        return (of_edges,)
 
 
 def _edge_features(data: Any) -> Tensor | None:
