@@ -19,7 +19,7 @@ from neuraltrees.inference.crf.remainder import Structure
 from neuraltrees.inference.crf.solver import CRFAnswer, Evidence, Solver
 from neuraltrees.inference.crf.tables import EdgeTables
 from neuraltrees.inference.forest import Forest
-from neuraltrees.inference.forest.structure import integers
+from neuraltrees.inference.forest.factors import integers
 
 Kind: TypeAlias = Literal["one", "relation", "edge"]
 

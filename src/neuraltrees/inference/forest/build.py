@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -10,22 +10,23 @@ import torch
 
 from neuraltrees.graph import Int64
 from neuraltrees.inference.forest.elimination import Elimination
-from neuraltrees.inference.forest.groups import Edges, Factors, Grouping, Kind, Kinds, group_steps
-from neuraltrees.inference.forest.plan import Chunk, Group, Inbox, Part, Sender, Side
+from neuraltrees.inference.forest.groups import Factors, Grouping, Joint, Kind, Kinds, group_steps
+from neuraltrees.inference.forest.plan import Chunk, Group, Inbox, Lookup, Part, Sender, Side
 from neuraltrees.inference.forest.split import size
+from neuraltrees.inference.forest.stacks import find_stacks, segments, turns
 
 
-def build_chunks(steps: Elimination, edges: Edges, factors: Factors, kinds: Kinds, chunk: Int64) -> tuple[Chunk, ...]:
-    """The plan of every chunk of graphs; `chunk` is the chunk of every step."""
+def build_chunks(
+    steps: Elimination, joints: Sequence[Joint], factors: Factors, kinds: Kinds, chunk: Int64, most: int
+) -> tuple[Chunk, ...]:
+    """The plan of every chunk of graphs; `chunk` is the chunk of every step, `most` the largest number of states."""
     grouping = group_steps(steps, kinds, chunk)
     listed, start = grouping.listed, grouping.start
-    bounds = list(_segments(grouping.chunk))
+    bounds = list(segments(grouping.chunk))
     inboxes: list[dict[int, Inbox]] = [{} for _ in grouping.kinds]
     for g, scope, inbox in _inboxes(steps, factors, kinds, grouping, np.array([first for first, _ in bounds])):
         inboxes[g][scope] = inbox
-    pairs: list[dict[int, Int64]] = [{} for _ in grouping.kinds]
-    for g, scope, numbers in _pairs(edges, factors, grouping):
-        pairs[g][scope] = numbers
+    lookups, stacks, copied = find_stacks(joints, factors, grouping, most)
     chunks = []
     for first, stop in bounds:
         spent = _spent(inboxes[first:stop])
@@ -40,8 +41,8 @@ def build_chunks(steps: Elimination, edges: Edges, factors: Factors, kinds: Kind
                     states=kind.states,
                     shape=tuple(kind.shape[axis] for axis in kind.layout),
                     shared=size(kind.shape, kind.left & kind.right),
-                    left=_side(kind, kind.left, pairs[g], inboxes[g]) if kind.left else None,
-                    right=_side(kind, kind.right, pairs[g], inboxes[g]),
+                    left=_side(kind, kind.left, lookups[g], inboxes[g]) if kind.left else None,
+                    right=_side(kind, kind.right, lookups[g], inboxes[g]),
                     inbox=inboxes[g].get(0),
                     spent=spent[g - first],
                 )
@@ -50,7 +51,8 @@ def build_chunks(steps: Elimination, edges: Edges, factors: Factors, kinds: Kind
         entries = sum(
             group.count * kind.entries for group, kind in zip(groups, grouping.kinds[first:stop], strict=True)
         )
-        chunks.append(Chunk(tuple(groups), variables, entries))
+        number = int(grouping.chunk[first])
+        chunks.append(Chunk(tuple(groups), variables, entries, tuple(stacks[number]), copied[number]))
     return tuple(chunks)
 
 
@@ -64,30 +66,19 @@ def _inboxes(
     order = np.lexsort((row, code, sender, scope, target))
     child, target, scope, sender, code, row = (each[order] for each in (child, target, scope, sender, code, row))
     receiver = grouping.row[steps.parent[child]]
-    turn = _turns(target, scope, receiver)
+    turn = turns(target, scope, receiver)
     base = bounds[np.searchsorted(bounds, target, side="right") - 1] if len(child) else target
     senders: dict[tuple[int, int], list[Sender]] = {}
-    for a, b in _segments(target, scope, sender, code):
+    for a, b in segments(target, scope, sender, code):
         g, mask = int(target[a]), int(scope[a])
         axes = tuple(factors.axes[factors.axes_ptr[child[a]] : factors.axes_ptr[child[a] + 1]].tolist())
         order_and_back = _permutation(grouping.kinds[sender[a]], axes, grouping.kinds[g], mask)
         found = Sender(int(sender[a] - base[a]), int(row[a]), int(row[b - 1]) + 1, *order_and_back)
         senders.setdefault((g, mask), []).append(found)
-    for first, stop in _segments(target, scope):
+    for first, stop in segments(target, scope):
         g, mask = int(target[first]), int(scope[first])
         count = int(grouping.start[g + 1] - grouping.start[g])
         yield g, mask, _inbox(tuple(senders[g, mask]), receiver[first:stop], turn[first:stop], count, bool(mask))
-
-
-def _turns(target: Int64, scope: Int64, receiver: Int64) -> Int64:
-    """For every message, the number of previous messages to the same step and scope."""
-    order = np.lexsort((receiver, scope, target))
-    turn = np.zeros(len(order), np.int64)
-    starts = [first for first, _ in _segments(target[order], scope[order], receiver[order])]
-    begin = np.zeros(len(order), np.int64)
-    begin[starts] = starts
-    turn[order] = np.arange(len(order)) - np.maximum.accumulate(begin)
-    return turn
 
 
 @lru_cache(maxsize=4096)
@@ -115,29 +106,16 @@ def _inbox(senders: tuple[Sender, ...], row: Int64, turn: Int64, count: int, mul
     return Inbox(senders, torch.from_numpy(row), False, torch.from_numpy(first), len(numbers[0]) < count, more)
 
 
-def _pairs(edges: Edges, factors: Factors, grouping: Grouping) -> Iterator[tuple[int, int, Int64]]:
-    """For every group and scope, the number of the table of every row, or one number if it is the same for all."""
-    group = grouping.group[edges.first]
-    order = np.lexsort((factors.edge_axis, group))
-    group, axis, table = group[order], factors.edge_axis[order], edges.table[order]
-    row = grouping.row[edges.first[order]]
-    for first, stop in _segments(group, axis):
-        g = int(group[first])
-        found = np.full(int(grouping.start[g + 1] - grouping.start[g]), edges.neutral, np.int64)
-        found[row[first:stop]] = table[first:stop]
-        yield g, 1 << int(axis[first]), found[:1] if (found == found[0]).all() else found
-
-
-def _side(kind: Kind, mask: int, pairs: dict[int, Int64], inboxes: dict[int, Inbox]) -> Side:
+def _side(kind: Kind, mask: int, lookups: dict[int, list[Lookup]], inboxes: dict[int, Inbox]) -> Side:
     axes = kind.axes(mask)
     parts = []
-    for scope in sorted({*pairs, *inboxes} - {0}, key=lambda scope: (size(kind.shape, scope), scope)):
+    for scope in sorted({*lookups, *inboxes} - {0}, key=lambda scope: (size(kind.shape, scope), scope)):
         if kind.side(scope) == mask:
             parts.append(
                 Part(
                     shape=(*(kind.shape[axis] if scope >> axis & 1 else 1 for axis in axes), kind.states),
                     missing=tuple(place for place, axis in enumerate(axes) if not scope >> axis & 1),
-                    pair=torch.from_numpy(pairs[scope]) if scope in pairs else None,
+                    lookups=tuple(lookups.get(scope, ())),
                     inbox=inboxes.get(scope),
                 )
             )
@@ -152,11 +130,3 @@ def _spent(inboxes: list[dict[int, Inbox]]) -> list[tuple[int, ...]]:
     for sender, g in last.items():
         found[g] += (sender,)
     return found
-
-
-def _segments(*keys: Int64) -> Iterator[tuple[int, int]]:
-    """The beginning and the end of every run of equal keys."""
-    if len(keys[0]):
-        changes = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-        cuts = (np.flatnonzero(changes) + 1).tolist()
-        yield from zip([0, *cuts], [*cuts, len(keys[0])], strict=True)

@@ -18,7 +18,7 @@ from neuraltrees.graph import Graph, Int64
 from neuraltrees.inference.answer import check_possible
 from neuraltrees.inference.forest.down import distribute, draw
 from neuraltrees.inference.forest.plan import Chunk
-from neuraltrees.inference.forest.potentials import PairIndex, Potentials, check_potentials, index_pairs, load
+from neuraltrees.inference.forest.potentials import Potentials, UseIndex, check_potentials, index_uses, load
 from neuraltrees.inference.forest.solve import Found, Work, add_shares, solve, solve_chunk, sort_answers
 from neuraltrees.inference.forest.structure import Structure, make_structure
 from neuraltrees.inference.memory import TABLES_FOR_GRADIENT, check_memory_limit, check_size
@@ -40,23 +40,25 @@ class ForestAnswer(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Forest:
-    r"""Exact inference on the variables of one or many graphs, with potentials on variables and on edges:
+    r"""Exact inference on the variables of one or many graphs, with potentials on variables, edges and cliques:
 
-    .. math:: p(y) \propto \exp\Bigl(\sum_v \theta_v(y_v) + \sum_{uv \in E} \theta_{uv}(y_u, y_v)\Bigr)
+    .. math:: p(y) \propto
+        \exp\Bigl(\sum_v \theta_v(y_v) + \sum_{uv \in E} \theta_{uv}(y_u, y_v) + \sum_c \theta_c(y_c)\Bigr)
 
     Variables are summed out one after another; steps of all graphs with the same height, cardinalities and split form
     one tensor, so that a whole dataset takes a few dozen operations. A step does not compute the table of its clique:
     its factors are multiplied into two smaller tables, whose matrix product is the sum (see `split`).
 
     Sums are computed in linear space, after division by the largest entries. If a sum is so small that it may have lost
-    precision, because potentials differ by hundreds or tables of pairs have zeros, `check` detects it and repeats the
+    precision, because potentials differ by hundreds or tables have zeros, `check` detects it and repeats the
     chunk in log space.
 
-    Made by `Forest.of`. For potentials of larger cliques, and tables that only fit into memory one at a time, use
-    `JunctionTree`.
+    Made by `Forest.of`. For tables that only fit into memory one at a time, use `JunctionTree`.
 
     Shapes: log_unary :math:`(*B, n, D)` with :math:`D = \max_v d_v`, log_pairwise :math:`(T, D, D)` or
-    :math:`(*B, T, D, D)`, its entries :math:`(y_u, y_v)` with u < v; nothing beyond the states of a variable is read
+    :math:`(*B, T, D, D)`, its entries :math:`(y_u, y_v)` with u < v; log_cliques one of :math:`(T, D, …)` or
+    :math:`(*B, T, D, …)` for every family, with an axis per variable of a clique, in the order of the clique; nothing
+    beyond the states of a variable is read
 
     >>> chain, pair = Graph([[0, 1], [1, 2]]), Graph([[0], [1]])
     >>> forest = Forest.of([chain, pair], cardinalities=2, relation=[0, 0, 0])
@@ -73,7 +75,7 @@ class Forest:
     structure: Structure
     chunks: tuple[Chunk, ...]
     chunk_of_graph: Int64
-    pairs: PairIndex
+    uses: tuple[UseIndex, ...]
     owner: Tensor
     chunk_entries: int
     memory_limit: int | None
@@ -87,6 +89,8 @@ class Forest:
         owner: Sequence[int] | npt.ArrayLike | Tensor | None = None,
         relation: Sequence[int] | npt.ArrayLike | Tensor | None = None,
         order: Sequence[int] | npt.ArrayLike | None = None,
+        cliques: Sequence[npt.ArrayLike | Tensor] = (),
+        clique_relation: Sequence[Sequence[int] | npt.ArrayLike | Tensor] | None = None,
         chunk_entries: int = CHUNK,
         memory_limit: float | None = None,
     ) -> Forest:
@@ -98,25 +102,28 @@ class Forest:
             owner: the graph of every variable of a union, as PyG's `batch`.
             relation: the number of the table of every edge, in the order of `edges`; by default every edge has its own.
             order: the elimination order of the variables; by default from the `min_fill` decomposition.
+            cliques: families of tuples of variables that have a table together; those of a family have the same size.
+                They need not be joined by edges.
+            clique_relation: for every family, the number of the table of every clique; by default each has its own.
             chunk_entries: number of entries of the tables that are in memory at the same time, in whole graphs; more is
                 faster on a GPU.
             memory_limit: bytes that the tables of a chunk may take, or with a gradient, three times the tables of all
                 chunks; by default half of the memory of the machine, or of the GPU that holds them.
         """
-        structure = make_structure(graphs, cardinalities, owner, relation, order)
+        structure = make_structure(graphs, cardinalities, owner, relation, order, cliques, clique_relation)
         limit, most = check_memory_limit(memory_limit), check_at_least("chunk_entries", chunk_entries, 1)
         width, here = structure.elimination.width, torch.device("cpu")
         check_size(8 * structure.largest_message, limit, width, here)
         chunks, chunk_of_graph = structure.chunks("linear", most)
-        check_size(8.0 * max((chunk.entries for chunk in chunks), default=0), limit, width, here)
+        check_size(8.0 * max((chunk.entries + chunk.copied for chunk in chunks), default=0), limit, width, here)
         return cls(
-            structure, chunks, chunk_of_graph, index_pairs(structure), torch.from_numpy(structure.owner), most, limit
+            structure, chunks, chunk_of_graph, index_uses(structure), torch.from_numpy(structure.owner), most, limit
         )
 
     @property
     def edges(self) -> Tensor:
         """Both ends of every edge, the lower number first. Shapes: :math:`(2, E)`"""
-        return torch.from_numpy(np.stack([self.structure.source, self.structure.target])).to(self.device)
+        return torch.from_numpy(self.structure.edges.variables.T.copy()).to(self.device)
 
     @property
     def device(self) -> torch.device:
@@ -133,32 +140,37 @@ class Forest:
         if there == self.device:
             return self
         return replace(
-            self, chunks=moved(self.chunks, there), pairs=moved(self.pairs, there), owner=self.owner.to(there)
+            self, chunks=moved(self.chunks, there), uses=moved(self.uses, there), owner=self.owner.to(there)
         )
 
     def __repr__(self) -> str:
         structure = self.structure
+        more = sum(len(family.table) for family in structure.families[1:])
+        cliques = f"num_cliques={more}, " if more else ""
         return (
             f"Forest(num_graphs={structure.num_graphs}, num_variables={len(structure.states)}, "
-            f"num_edges={len(structure.source)}, num_tables={structure.num_tables}, "
+            f"num_edges={len(structure.edges.table)}, num_tables={structure.edges.num_tables}, {cliques}"
             f"width={structure.elimination.width}, num_chunks={len(self.chunks)}, "
             f"num_groups={sum(len(chunk.groups) for chunk in self.chunks)}, entries={self.entries}, "
             f"chunk_entries={self.chunk_entries}, memory_limit={self.memory_limit})"
         )
 
-    def run(self, log_unary: Tensor, log_pairwise: Tensor, *, check: bool = True) -> ForestAnswer:
+    def run(
+        self, log_unary: Tensor, log_pairwise: Tensor, *, log_cliques: Sequence[Tensor] = (), check: bool = True
+    ) -> ForestAnswer:
         """Log Z of every graph and the marginals of every variable, differentiable in the potentials.
 
         Args:
             log_unary: potentials of the variables; -inf rules a state out.
             log_pairwise: potentials of the edges, or those that `relation` has numbered.
+            log_cliques: potentials of every family of cliques, or those that `clique_relation` has numbered.
             check: whether to check the results, which waits for a GPU. If false, sums that lost precision are not
                 repeated, and a graph without a possible labelling has log Z -inf or nan.
 
         Raises `ZeroProbabilityError` if a graph has no labelling of positive probability. On a GPU, float32 products
         have full precision unless torch is allowed to use TF32.
         """
-        potentials, batch = self._prepare(log_unary, log_pairwise)
+        potentials, batch = self._prepare(log_unary, [log_pairwise, *log_cliques])
         most = self.structure.most_states
         total, found = self._solve(potentials, lambda chunk, steps: distribute(chunk, steps, most), check)
         if check:
@@ -166,20 +178,30 @@ class Forest:
         marginals = sort_answers(potentials.unary, found)
         return ForestAnswer(total.view(*batch, *total.shape[1:]), marginals.view(*batch, *marginals.shape[1:]))
 
-    def log_partition(self, log_unary: Tensor, log_pairwise: Tensor, *, check: bool = True) -> Tensor:
+    def log_partition(
+        self, log_unary: Tensor, log_pairwise: Tensor, *, log_cliques: Sequence[Tensor] = (), check: bool = True
+    ) -> Tensor:
         """Log Z of every graph without marginals; -inf if it has no possible labelling. Shapes: → :math:`(*B, N)`"""
-        potentials, batch = self._prepare(log_unary, log_pairwise)
+        potentials, batch = self._prepare(log_unary, [log_pairwise, *log_cliques])
         total, _ = self._solve(potentials, None, check)
         return total.view(*batch, *total.shape[1:])
 
     @torch.no_grad()
-    def sample(self, log_unary: Tensor, log_pairwise: Tensor, uniform: Tensor, *, check: bool = True) -> Tensor:
+    def sample(
+        self,
+        log_unary: Tensor,
+        log_pairwise: Tensor,
+        uniform: Tensor,
+        *,
+        log_cliques: Sequence[Tensor] = (),
+        check: bool = True,
+    ) -> Tensor:
         r"""Exact samples: in the reverse of the order in which they are summed out, every variable takes the first
         state at which its cumulative probability, given those before it, exceeds its uniform number.
 
         Shapes: uniform :math:`(*C, *B, n)`, from 0 to 1 → :math:`(*C, *B, n)`
         """
-        potentials, batch = self._prepare(log_unary, log_pairwise)
+        potentials, batch = self._prepare(log_unary, [log_pairwise, *log_cliques])
         shape = (*batch, len(self.structure.states))
         right_shape = uniform.shape[max(0, uniform.dim() - len(shape)) :] == shape
         if not uniform.is_floating_point() or not right_shape or uniform.device != self.device:
@@ -196,12 +218,14 @@ class Forest:
         return states.view(uniform.shape)
 
     @torch.no_grad()
-    def map(self, log_unary: Tensor, log_pairwise: Tensor) -> tuple[Tensor, Tensor]:
+    def map(
+        self, log_unary: Tensor, log_pairwise: Tensor, *, log_cliques: Sequence[Tensor] = ()
+    ) -> tuple[Tensor, Tensor]:
         r"""A most probable labelling of every graph, and its log score :math:`\max_y \sum \theta`.
 
         Shapes: → :math:`(*B, n)` and :math:`(*B, N)`
         """
-        potentials, batch = self._prepare(log_unary, log_pairwise)
+        potentials, batch = self._prepare(log_unary, [log_pairwise, *log_cliques])
         states = torch.zeros(1, *potentials.unary.shape[:2], dtype=torch.int64, device=self.device)
         found = [
             solve_chunk(chunk, "log", *potentials[:2], lambda chunk, steps: draw(chunk, steps, None, states), maximise)
@@ -218,8 +242,7 @@ class Forest:
         return add_shares(potentials.constant, self.owner, found), found
 
     def _in_log_space(self, number: int, potentials: Potentials) -> list[Chunk]:
-        tracked = potentials.unary.requires_grad or potentials.pairs.requires_grad
-        self._check_size(self._log_chunks[number], potentials.unary, len(potentials.unary), tracked)
+        self._check_size(self._log_chunks[number], potentials.unary, len(potentials.unary), potentials.tracked)
         return self._log_chunks[number]
 
     @cached_property
@@ -232,20 +255,22 @@ class Forest:
             found[within[number]].append(moved(chunk, self.device))
         return found
 
-    def _prepare(self, log_unary: Tensor, log_pairwise: Tensor) -> tuple[Potentials, torch.Size]:
+    def _prepare(self, log_unary: Tensor, log_factors: Sequence[Tensor]) -> tuple[Potentials, torch.Size]:
         structure = self.structure
-        most, tables = structure.most_states, structure.num_tables
-        unary_shape, pairwise_shape = (len(structure.states), most), (tables, most, most)
-        batch = check_potentials(log_unary, log_pairwise, unary_shape, pairwise_shape, self.device)
-        tracked = torch.is_grad_enabled() and (log_unary.requires_grad or log_pairwise.requires_grad)
+        batch = check_potentials(log_unary, log_factors, structure, self.device)
+        tracked = torch.is_grad_enabled() and any(each.requires_grad for each in (log_unary, *log_factors))
         self._check_size(self.chunks, log_unary, batch.numel(), tracked)
-        unary = log_unary.reshape(batch.numel(), *unary_shape)
-        pairwise = log_pairwise.reshape(log_pairwise.shape[:-3].numel(), *log_pairwise.shape[-3:])
-        return load(self.pairs, structure.num_graphs, unary, pairwise), batch
+        unary = log_unary.reshape(batch.numel(), *log_unary.shape[-2:])
+        orders = (1 + family.order for family in structure.families)
+        factors = [
+            each.reshape(each.shape[:-axes].numel(), *each.shape[-axes:])
+            for axes, each in zip(orders, log_factors, strict=True)
+        ]
+        return load(self.uses, structure.num_graphs, unary, factors), batch
 
     def _check_size(self, chunks: Sequence[Chunk], like: Tensor, batch: int, tracked: bool) -> None:
         """Checks the memory of the largest chunk, or with a gradient that of all chunks."""
-        entries = [chunk.entries for chunk in chunks]
+        entries = [chunk.entries + chunk.copied for chunk in chunks]
         count = TABLES_FOR_GRADIENT * sum(entries) if tracked else max(entries, default=0)
         needed = float(count) * batch * like.element_size()
         check_size(needed, self.memory_limit, self.structure.elimination.width, self.device)

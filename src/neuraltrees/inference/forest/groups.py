@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -15,16 +16,15 @@ from neuraltrees.inference.forest.plan import Space
 from neuraltrees.inference.forest.split import size, split
 
 
-class Edges(NamedTuple):
-    """Edges by the steps of their ends, and the numbers of their tables, whose axes are (last, first).
+class Joint(NamedTuple):
+    """Factors of the same number of variables: their variables, by their steps, and their tables out of `tables`.
 
-    `neutral` is the number of a table without effect.
+    Shapes: steps :math:`(F, f)`, table :math:`(F)`
     """
 
-    first: Int64
-    last: Int64
+    steps: Int64
     table: Int64
-    neutral: int
+    tables: int
 
 
 class Kind(NamedTuple):
@@ -57,18 +57,29 @@ class Kind(NamedTuple):
         return self.states * sides + size(self.shape, self.left | self.right)
 
 
+class Placed(NamedTuple):
+    """Factors in the steps of their first variables: the axis of each variable, -1 for the first, and their mask.
+
+    Shapes: step and scope :math:`(F)`, axis :math:`(F, f)`
+    """
+
+    step: Int64
+    axis: Int64
+    scope: Int64
+
+
 @dataclass(frozen=True)
 class Factors:
     """The axes of the factors of every step.
 
     `members` are the separators of the elimination, sorted by numbers of states with the receiver last, so that more
-    steps have equal shapes. `edge_axis` is the axis of the later end of an edge in the step of its earlier end. In the
-    receiver of step i, the other variables of the message have the axes `axes[axes_ptr[i] : axes_ptr[i + 1]]`, whose
-    mask is `scope[i]`.
+    steps have equal shapes. `placed` are the given factors, each in the step of its first variable. In the receiver of
+    step i, the other variables of the message have the axes `axes[axes_ptr[i] : axes_ptr[i + 1]]`, whose mask is
+    `scope[i]`.
     """
 
     members: Int64
-    edge_axis: Int64
+    placed: tuple[Placed, ...]
     axes: Int64
     axes_ptr: Int64
     scope: Int64
@@ -98,8 +109,8 @@ class Grouping:
     start: Int64
 
 
-def find_factors(steps: Elimination, states: Int64, edges: Edges) -> Factors:
-    """Finds the axis of the later end of every edge, and of the variables of every message, in the receiving step."""
+def find_factors(steps: Elimination, states: Int64, joints: Sequence[Joint]) -> Factors:
+    """Finds the axes of the variables of every factor and of every message in the step that reads it."""
     count = len(states)
     step_of = np.repeat(np.arange(count), np.diff(steps.ptr))
     receiver = steps.parent[step_of]
@@ -110,18 +121,25 @@ def find_factors(steps: Elimination, states: Int64, edges: Edges) -> Factors:
     key = step_of * count + members
     place = np.argsort(key)
     key = key[place]
-    edge_axis = axis[place[np.searchsorted(key, edges.first * count + edges.last)]]
+    placed = []
+    for joint in joints:
+        first = joint.steps.min(1, keepdims=True)
+        others = joint.steps != first
+        found = np.full(joint.steps.shape, -1, np.int64)
+        found[others] = axis[place[np.searchsorted(key, (first * count + joint.steps)[others])]]
+        mask = np.where(others, 1 << np.maximum(found, 0), 0).sum(1)
+        placed.append(Placed(first[:, 0], found, mask))
     others = np.flatnonzero(~is_receiver)
     axes = axis[place[np.searchsorted(key, receiver[others] * count + members[others])]]
     axes_ptr = np.searchsorted(step_of[others], np.arange(count + 1))
     scope = np.zeros(count, np.int64)
     np.bitwise_or.at(scope, step_of[others], 1 << axes)
-    return Factors(members, edge_axis, axes, axes_ptr, scope)
+    return Factors(members, tuple(placed), axes, axes_ptr, scope)
 
 
-def find_kinds(steps: Elimination, states: Int64, edges: Edges, factors: Factors, space: Space) -> Kinds:
+def find_kinds(steps: Elimination, states: Int64, factors: Factors, space: Space) -> Kinds:
     """The kind of every step; steps in linear space are split into two tables, steps in log space are not."""
-    scope_ptr, scopes = _scopes(steps, edges, factors)
+    scope_ptr, scopes = _scopes(steps, factors)
     # All that a kind depends on, one step after another: height, states, degree, shape, scopes.
     degree, counts = np.diff(steps.ptr), np.diff(scope_ptr)
     ptr = np.append(0, np.cumsum(3 + degree + counts))
@@ -173,11 +191,11 @@ def group_steps(steps: Elimination, kinds: Kinds, chunk: Int64) -> Grouping:
     return Grouping([kinds.kinds[each] for each in of.tolist()], chunks, group, row, listed, start)
 
 
-def _scopes(steps: Elimination, edges: Edges, factors: Factors) -> tuple[Int64, Int64]:
+def _scopes(steps: Elimination, factors: Factors) -> tuple[Int64, Int64]:
     """The distinct scopes of the factors of every step, as masks of its separator's axes."""
     sent = np.flatnonzero(factors.scope)
-    step = np.concatenate([edges.first, steps.parent[sent]])
-    scope = np.concatenate([1 << factors.edge_axis, factors.scope[sent]])
+    step = np.concatenate([*(each.step for each in factors.placed), steps.parent[sent]])
+    scope = np.concatenate([*(each.scope for each in factors.placed), factors.scope[sent]])
     order = np.lexsort((scope, step))
     step, scope = step[order], scope[order]
     new = np.ones(len(step), bool)

@@ -42,18 +42,29 @@ class Inbox:
 
 
 @dataclass(frozen=True, eq=False)
+class Lookup:
+    """Factors of the steps of a group, one per step: the number of each in a stack of the chunk, or one for all.
+
+    `shape` are the numbers of states of the factors' variables, in the order of the tables of the stack.
+
+    Shapes: number :math:`(G)` or :math:`(1)`
+    """
+
+    stack: int
+    number: Tensor
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Part:
-    """The factors of one scope in a side's table: a pair, and messages.
+    """The factors of one scope in a side's table: given ones, and messages.
 
     `shape` is the scope's shape broadcast to the side, with 1 for axes that it does not have, which are `missing`.
-    `pair` is the number of the table of every step, or one number for all.
-
-    Shapes: pair :math:`(G)` or :math:`(1)`
     """
 
     shape: tuple[int, ...]
     missing: tuple[int, ...]
-    pair: Tensor | None
+    lookups: tuple[Lookup, ...]
     inbox: Inbox | None
 
 
@@ -101,10 +112,31 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
+class Turned:
+    """Some given tables with their axes in the order in which steps read them; None for all tables, or as given.
+
+    Shapes: table :math:`(T)`
+    """
+
+    table: Tensor | None
+    axes: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """The tables of one `Use` that a chunk reads; the last of them has no effect, if some step needs it (`neutral`)."""
+
+    use: int
+    parts: tuple[Turned, ...]
+    neutral: bool
+
+
+@dataclass(frozen=True, eq=False)
 class Chunk:
     """Whole graphs whose tables are in memory at the same time: their groups, senders before receivers.
 
-    `variables` are the variables of all groups, concatenated; `entries` is the number of entries of all tables.
+    `variables` are the variables of all groups, concatenated; `entries` is the number of entries of the tables of all
+    steps, `copied` that of the tables in `stacks` on more than two variables.
 
     Shapes: variables :math:`(N)`
     """
@@ -112,3 +144,5 @@ class Chunk:
     groups: tuple[Group, ...]
     variables: Tensor
     entries: int
+    stacks: tuple[Stack, ...]
+    copied: int

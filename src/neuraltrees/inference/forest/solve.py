@@ -43,26 +43,26 @@ def solve(
     Args:
         chunks: plans for linear space.
         in_log_space: returns the plans for log space of a chunk.
-        potentials: the potentials of all variables and pairs.
+        potentials: the potentials of all variables and factors.
         work: a function of a chunk and its steps, which are freed afterwards.
         check: whether to repeat chunks that lost precision in log space; this waits for a GPU once.
     """
-    pairs = potentials.pairs.exp()
-    found = [[solve_chunk(chunk, "linear", potentials.unary, pairs, work)] for chunk in chunks]
+    tables = [each.exp() for each in potentials.tables]
+    found = [[solve_chunk(chunk, "linear", potentials.unary, tables, work)] for chunk in chunks]
     if check and chunks:
-        number = torch.finfo(pairs.dtype)
+        number = torch.finfo(potentials.unary.dtype)
         lowest = torch.stack([each.lowest for (each,) in found if each.lowest is not None])
         for lost in (~(lowest >= SAFE * number.tiny / number.eps)).nonzero().flatten().tolist():
             again = in_log_space(lost)
-            found[lost] = [solve_chunk(chunk, "log", potentials.unary, potentials.pairs, work) for chunk in again]
+            found[lost] = [solve_chunk(chunk, "log", *potentials[:2], work) for chunk in again]
     return [each for several in found for each in several]
 
 
 def solve_chunk(
-    chunk: Chunk, space: Space, unary: Tensor, pairs: Tensor, work: Work | None, reduce: Reduce = condition
+    chunk: Chunk, space: Space, unary: Tensor, tables: Sequence[Tensor], work: Work | None, reduce: Reduce = condition
 ) -> Found:
     """Shapes: as those of `collect`"""
-    collected = collect(chunk, space, unary, pairs, reduce, keep=work is not None)
+    collected = collect(chunk, space, unary, tables, reduce, keep=work is not None)
     lowest = torch.stack(collected.lowest).amin() if collected.lowest else None
     return Found(chunk.variables, collected.shares, work(chunk, collected.steps) if work else None, lowest)
 

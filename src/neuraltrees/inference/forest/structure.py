@@ -14,25 +14,24 @@ from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph, Int64
 from neuraltrees.inference.forest.build import build_chunks
 from neuraltrees.inference.forest.elimination import Elimination, eliminate, order_of
-from neuraltrees.inference.forest.groups import Edges, find_factors, find_kinds
+from neuraltrees.inference.forest.factors import Family, Use, find_uses, integers, joined, make_families
+from neuraltrees.inference.forest.groups import Joint, find_factors, find_kinds
 from neuraltrees.inference.forest.plan import Chunk, Space
 
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """Variables of one or many graphs, the edges between them, and the order in which they are summed out.
+    """Variables of one or many graphs, their factors, edges first, and the order in which they are summed out.
 
-    Edges of variables with only one state are left out of the elimination.
+    Variables with only one state have no neighbours in the elimination.
 
-    Shapes: states and owner :math:`(n)`, source, target and table :math:`(E)`
+    Shapes: states and owner :math:`(n)`
     """
 
     states: Int64
     owner: Int64
     num_graphs: int
-    source: Int64
-    target: Int64
-    table: Int64
+    families: tuple[Family, ...]
     elimination: Elimination
 
     @property
@@ -40,8 +39,12 @@ class Structure:
         return int(self.states.max(initial=1))
 
     @property
-    def num_tables(self) -> int:
-        return int(self.table.max(initial=-1)) + 1
+    def edges(self) -> Family:
+        return self.families[0]
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        return find_uses(self.families, self.states)
 
     @cached_property
     def largest_message(self) -> float:
@@ -60,9 +63,9 @@ class Structure:
         """
         steps = self.elimination
         states, owner = self.states[steps.order], self.owner[steps.order]
-        edges = self._edges()
-        factors = find_factors(steps, states, edges)
-        kinds = find_kinds(steps, states, edges, factors, space)
+        joints = self._joints()
+        factors = find_factors(steps, states, joints)
+        kinds = find_kinds(steps, states, factors, space)
         entries = np.array([kind.entries for kind in kinds.kinds], np.float64)[kinds.of]
         cost = np.bincount(owner, entries, self.num_graphs)
         height = np.zeros(self.num_graphs, np.int64)
@@ -76,20 +79,27 @@ class Structure:
         of_graph = np.empty(self.num_graphs, np.int64)
         new = np.append(True, (np.diff(part) != 0) | (np.diff(within[order]) != 0))
         of_graph[order] = np.cumsum(new[: len(order)]) - 1
-        return build_chunks(steps, edges, factors, kinds, of_graph[owner]), of_graph
+        return build_chunks(steps, joints, factors, kinds, of_graph[owner], self.most_states), of_graph
 
-    def _edges(self) -> Edges:
-        """Edges between variables of several states, as the elimination meets them."""
-        free = (self.states[self.source] > 1) & (self.states[self.target] > 1)
+    def _joints(self) -> tuple[Joint, ...]:
+        """Factors of several variables, as the elimination meets them."""
         step = np.empty(len(self.states), np.int64)
         step[self.elimination.order] = np.arange(len(self.states))
-        source, target = step[self.source[free]], step[self.target[free]]
-        table = self.table[free] + np.where(source < target, self.num_tables, 0)
-        return Edges(np.minimum(source, target), np.maximum(source, target), table, 2 * self.num_tables)
+        return tuple(
+            Joint(step[use.variables], use.table, self.families[use.family].num_tables)
+            for use in self.uses
+            if len(use.axes) > 1
+        )
 
 
 def make_structure(
-    graphs: Graph | Sequence[Graph], cardinalities: Any, owner: Any = None, relation: Any = None, order: Any = None
+    graphs: Graph | Sequence[Graph],
+    cardinalities: Any,
+    owner: Any = None,
+    relation: Any = None,
+    order: Any = None,
+    cliques: Sequence[Any] = (),
+    clique_relation: Sequence[Any] | None = None,
 ) -> Structure:
     """Checks what a `Forest` is made of; see there."""
     if isinstance(graphs, Graph):
@@ -114,19 +124,13 @@ def make_structure(
         edge = (int(source[across[0]]), int(target[across[0]]))
         raise InputError(f"Expected edges inside graphs; edge {edge} joins variables of different owners.")
     table = np.arange(len(source)) if relation is None else integers("relation", relation, len(source), 0)
+    families = (
+        Family(np.stack([source, target], 1), table),
+        *make_families(cliques, clique_relation, graph.num_nodes, of_graph),
+    )
     free = (states[source] > 1) & (states[target] > 1)
     if not free.all():
         graph = Graph(np.stack([source[free], target[free]]), num_nodes=graph.num_nodes)
+    graph = joined(graph, [use.variables for use in find_uses(families[1:], states)])
     steps = eliminate(graph, order_of(decompose(graph, threads=1)) if order is None else order)
-    return Structure(states, of_graph, num_graphs, source, target, table, steps)
-
-
-def integers(name: str, values: Any, count: int, least: int) -> Int64:
-    """An array of `count` integers of at least `least`; `InputError` for anything else."""
-    array = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
-    array = array.astype(np.int64) if array.size == 0 else array
-    if not np.issubdtype(array.dtype, np.integer) or array.shape != (count,):
-        raise InputError(f"Expected {name} as {count} integers; got {array.dtype} of shape {array.shape}.")
-    if (wrong := np.flatnonzero(array < least)).size:
-        raise InputError(f"Expected {name} of at least {least}; got {array[wrong[0]]} in place {wrong[0]}.")
-    return array.astype(np.int64)
+    return Structure(states, of_graph, num_graphs, families, steps)

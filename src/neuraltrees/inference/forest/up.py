@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
 from neuraltrees.inference.forest.arithmetic import matmul, over, times
-from neuraltrees.inference.forest.plan import Chunk, Group, Inbox, Part, Side, Space
+from neuraltrees.inference.forest.plan import Chunk, Group, Inbox, Part, Side, Space, Stack
 from neuraltrees.inference.passes import Reduced, condition
 
 Reduce: TypeAlias = Callable[[Tensor], Reduced]
@@ -39,7 +38,12 @@ class Collected(NamedTuple):
 
 
 def collect(
-    chunk: Chunk, space: Space, unary: Tensor, pairs: Tensor, reduce: Reduce = condition, keep: bool = True
+    chunk: Chunk,
+    space: Space,
+    unary: Tensor,
+    tables: Sequence[Tensor],
+    reduce: Reduce = condition,
+    keep: bool = True,
 ) -> Collected:
     r"""Sums out every variable given its separator, and sends the sums to the group of the first separator variable.
 
@@ -51,13 +55,14 @@ def collect(
         chunk: the plan.
         space: the space that the plan was made for.
         unary: log-potentials of all variables.
-        pairs: tables of pairs, in log space their logarithms.
+        tables: the given tables of every use, in log space their logarithms.
         reduce: the reduction of the table of a step in log space.
         keep: whether to return the steps.
 
-    Shapes: unary :math:`(B, n, D)`, pairs :math:`(B, T, D, D)` or :math:`(1, T, D, D)`
+    Shapes: unary :math:`(B, n, D)`, tables :math:`(B, T, D, …)` or :math:`(1, T, D, …)`
     """
-    upwards = _Upwards(pairs, reduce if space == "log" else None)
+    stacks = [_stacked(stack, tables[stack.use], 0.0 if space == "log" else 1.0) for stack in chunk.stacks]
+    upwards = _Upwards(stacks, reduce if space == "log" else None)
     unary = unary.index_select(1, chunk.variables)
     steps, shares = [], []
     for group, own in zip(chunk.groups, torch.split(unary, [group.count for group in chunk.groups], 1), strict=True):
@@ -74,8 +79,8 @@ def collect(
 class _Upwards:
     """The pass up, with the messages that were sent to groups."""
 
-    def __init__(self, pairs: Tensor, reduce: Reduce | None) -> None:
-        self.pairs = pairs
+    def __init__(self, stacks: list[Tensor], reduce: Reduce | None) -> None:
+        self.stacks = stacks
         self.reduce = reduce
         self.log = reduce is not None
         self.messages: list[Tensor | None] = []
@@ -142,10 +147,11 @@ class _Upwards:
         return table if table.shape[2:] == side.shape else table.expand(*table.shape[:2], *side.shape)
 
     def _factors(self, part: Part) -> Iterator[Tensor]:
-        if part.pair is not None:
-            rows, columns = math.prod(part.shape[:-1]), part.shape[-1]
-            whole = self.pairs.shape[2:] == (rows, columns)
-            yield (self.pairs if whole else self.pairs[..., :rows, :columns]).index_select(1, part.pair)
+        for lookup in part.lookups:
+            stack = self.stacks[lookup.stack]
+            if stack.shape[2:] != lookup.shape:
+                stack = stack[(..., *map(slice, lookup.shape))]
+            yield stack.index_select(1, lookup.number)
         if part.inbox is not None:
             yield self._combined(part.inbox)
 
@@ -174,3 +180,14 @@ class _Upwards:
             message = message[:, sender.start : sender.stop]
             found.append(message if sender.order is None else message.permute(0, 1, *(2 + i for i in sender.order)))
         return torch.cat(found, 1) if len(found) > 1 else found[0].contiguous()
+
+
+def _stacked(stack: Stack, tables: Tensor, neutral: float) -> Tensor:
+    """The tables of a stack. Shapes: tables :math:`(B, T, D, …)` → :math:`(B, T', D, …)`"""
+    found = []
+    for part in stack.parts:
+        some = tables if part.table is None else tables.index_select(1, part.table)
+        found.append(some if part.axes is None else some.permute(0, 1, *(2 + axis for axis in part.axes)))
+    if stack.neutral:
+        found.append(tables.new_full((len(tables), 1, *tables.shape[2:]), neutral))
+    return torch.cat(found, 1) if len(found) > 1 else found[0]
