@@ -46,6 +46,7 @@ def list_labellings(
     unary: Tensor,
     table: Callable[[int], Tensor],
     known: Sequence[int],
+    cliques: Sequence[tuple[Sequence[int], Tensor]] = (),
 ) -> Listed:
     """Every labelling of a graph.
 
@@ -55,6 +56,7 @@ def list_labellings(
         unary: log-potentials of the nodes.
         table: those of an edge, by its number.
         known: labels, -1 where they are not known.
+        cliques: nodes of further tables, and the tables.
     """
     choices = [range(count) if label < 0 else [label] for count, label in zip(counts, known, strict=True)]
     found = list(product(*choices))
@@ -65,5 +67,7 @@ def list_labellings(
             score = score + unary[node, label]
         for number, (first, last) in enumerate(edges):
             score = score + table(number)[labels[first], labels[last]]
+        for nodes, own in cliques:
+            score = score + own[tuple(labels[node] for node in nodes)]
         scores.append(score)
     return Listed(torch.tensor(found, dtype=torch.int64).view(len(found), -1), torch.stack(scores), unary.shape[1])

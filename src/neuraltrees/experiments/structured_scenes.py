@@ -236,7 +236,7 @@ def approximate_answers(fitted: Fitted, name: str) -> Tensor:
         graphs = task.graphs[first : first + TOGETHER]
         joined = joined_graphs(graphs, task.types)
         field = moved(head.field(joined), like.device)
-        unary, tables = head.potentials(
+        unary, (tables,) = head.potentials(
             network.states(feature_columns(graphs, like), network.bare_plan(joined))[0], field
         )
         for run in range(len(unary)):

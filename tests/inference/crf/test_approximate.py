@@ -7,18 +7,18 @@ import torch
 
 import neuraltrees as nt
 from neuraltrees.inference import CRF
-from neuraltrees.inference.crf import EdgeTables
+from neuraltrees.inference.crf import FactorTables
 from neuraltrees.inference.crf.approximate import loopy_beliefs, mean_field
 
 
-def case(graph: nt.Graph, strength: float) -> tuple[CRF, torch.Tensor, torch.Tensor, EdgeTables]:
+def case(graph: nt.Graph, strength: float) -> tuple[CRF, torch.Tensor, torch.Tensor, FactorTables]:
     stream = torch.Generator().manual_seed(0)
     unary = torch.randn(1, graph.num_nodes, 3, generator=stream, dtype=torch.float64)
     unary[:, 0, 2] = -torch.inf
     table = strength * torch.randn(3, 3, generator=stream, dtype=torch.float64)
     crf = CRF(graph)
     index = torch.zeros(graph.num_edges, 1, dtype=torch.int64)
-    return crf, unary, table, EdgeTables(table.view(1, 1, 3, 3), index)
+    return crf, unary, table, FactorTables(table.view(1, 1, 3, 3), index)
 
 
 def test_loopy_beliefs_are_exact_on_trees() -> None:

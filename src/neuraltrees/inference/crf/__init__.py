@@ -2,8 +2,10 @@
 
 from neuraltrees.inference.crf.crf import CRF as CRF
 from neuraltrees.inference.crf.remainder import Limits as Limits
-from neuraltrees.inference.crf.remainder import Structure as Structure
 from neuraltrees.inference.crf.solver import CRFAnswer as CRFAnswer
 from neuraltrees.inference.crf.solver import Evidence as Evidence
 from neuraltrees.inference.crf.solver import Solver as Solver
-from neuraltrees.inference.crf.tables import EdgeTables as EdgeTables
+from neuraltrees.inference.crf.structure import Factors as Factors
+from neuraltrees.inference.crf.structure import Structure as Structure
+from neuraltrees.inference.crf.tables import FactorTables as FactorTables
+from neuraltrees.inference.crf.tables import Tables as Tables

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from neuraltrees.inference.crf.tables import EdgeTables
+from neuraltrees.inference.crf.tables import FactorTables
 
 
 def loopy_beliefs(
-    unary: Tensor, tables: EdgeTables, ends: Tensor, iterations: int = 50, damping: float = 0.5
+    unary: Tensor, tables: FactorTables, ends: Tensor, iterations: int = 50, damping: float = 0.5
 ) -> Tensor:
     """Marginals by loopy belief propagation with parallel updates and damped log-messages; exact on trees.
 
@@ -26,7 +26,9 @@ def loopy_beliefs(
     return unary.index_add(1, last, forth).index_add(1, first, back).softmax(-1)
 
 
-def mean_field(unary: Tensor, tables: EdgeTables, ends: Tensor, iterations: int = 100, damping: float = 0.5) -> Tensor:
+def mean_field(
+    unary: Tensor, tables: FactorTables, ends: Tensor, iterations: int = 100, damping: float = 0.5
+) -> Tensor:
     """Marginals by naive mean field: the product distribution closest to the joint distribution.
 
     Shapes: as those of `loopy_beliefs`

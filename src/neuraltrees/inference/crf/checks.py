@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,10 +55,11 @@ def own_labels(unary: Tensor, labels: Int64) -> Tensor:
     return unary.masked_fill(~own.to(unary.device), -torch.inf)
 
 
-def check_numbers(unary: Tensor, pairwise: Tensor) -> None:
+def check_numbers(unary: Tensor, tables: Mapping[str, Tensor]) -> None:
     """Raises an error for NaN, inf, and a node without a possible label."""
     used = unary.detach()
-    for name, each in (("unary", used), ("pairwise", pairwise.detach())):
+    for name, given in {"unary": used, **tables}.items():
+        each = given.detach()
         wrong = each.isnan() | (each == torch.inf)
         if bool(wrong.any()):
             place = tuple(wrong.nonzero()[0].tolist())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,31 +15,37 @@ from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.inference.crf.checks import check_limits, check_numbers, check_together, own_labels, united
-from neuraltrees.inference.crf.remainder import Structure
+from neuraltrees.inference.crf.cliques import CliqueNodes, CliqueTables, Kind, match_tables, sort_cliques
+from neuraltrees.inference.crf.entropy import entropy
 from neuraltrees.inference.crf.solver import CRFAnswer, Evidence, Solver
-from neuraltrees.inference.crf.tables import EdgeTables
+from neuraltrees.inference.crf.structure import Structure
+from neuraltrees.inference.crf.tables import FactorTables, Tables
 from neuraltrees.inference.forest import Forest
 from neuraltrees.inference.forest.factors import integers
-
-Kind: TypeAlias = Literal["one", "relation", "edge"]
 
 
 class CRF:
     r"""Exact inference for labels of nodes that depend on the labels of their neighbours:
 
-    .. math:: p(y) \propto \exp\Bigl(\sum_v \theta_v(y_v) + \sum_{uv \in E} \theta_{uv}(y_u, y_v)\Bigr)
+    .. math:: p(y) \propto
+        \exp\Bigl(\sum_v \theta_v(y_v) + \sum_{uv \in E} \theta_{uv}(y_u, y_v) + \sum_c \theta_c(y_c)\Bigr)
 
-    A tree decomposition is computed once for a graph, or a batch of graphs, and once for every mask of known labels:
-    known labels are folded into the potentials of their neighbours, and only the subgraph of the other nodes is
-    decomposed. Answers are differentiable in all potentials, on CPU and GPU.
+    with an optional sum over cliques c of three or more nodes. A tree decomposition is computed once for a graph, or a
+    batch of graphs, and once for every mask of known labels: known labels are folded into the potentials of their
+    neighbours, and only the subgraph of the other nodes is decomposed. Answers are differentiable in all potentials, on
+    CPU and GPU.
 
     Args:
         graph: one graph, a list of them, or PyG's `Data` or `Batch`; nodes of several follow one another.
         labels: number of labels, one for all nodes or one per node; by default the number that the potentials have.
         relation: the number of the table of every edge, in the order of `edges`.
+        cliques: tuples of three or more nodes that have a table together; they need not be joined by edges, but the
+            decomposition joins them. Sizes may differ.
+        clique_relation: the number of the table of every clique, in the given order; counted apart for each size.
         states: if tables would be too large: the number of labels to keep per node, the most probable ones by its own
             potentials and its known neighbours. The others get probability 0.
-        max_treewidth: if the graph is too wide: the treewidth of a sampled subgraph to use instead.
+        max_treewidth: if the graph is too wide: the treewidth of a sampled subgraph to use instead, with the cliques
+            inside it.
         samples: number of sampled subgraphs over which marginals and log Z are averaged.
         seed: seed of the samples.
         memory_limit: bytes that tables may take; by default half of the memory of the machine, or of the GPU. Graphs
@@ -48,7 +54,9 @@ class CRF:
 
     Shapes: unary :math:`(*B, n, C)`, whose entries beyond the labels of a node are not read; pairwise :math:`(C, C)`
     for all edges, :math:`(T, C, C)` by `relation`, or :math:`(E, C, C)` by edge, also with the batch before it; entries
-    :math:`(y_u, y_v)` of `edges`, u < v
+    :math:`(y_u, y_v)` of `edges`, u < v; cliques of size r :math:`(C, …, C)` for all of them, :math:`(T, C, …, C)` by
+    `clique_relation`, or :math:`(F, C, …, C)` by clique, also with the batch before it; r axes, in the order of the
+    clique's nodes. With several sizes they are a dict of size and tensor.
 
     >>> chain = CRF(Graph([[0, 1], [1, 2]]))
     >>> unary, alike = torch.zeros(3, 2), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -57,6 +65,11 @@ class CRF:
     [1.0, 0.731, 0.607]
     >>> chain.map(unary, alike, known).tolist()
     [1, 1, 1]
+    >>> all_three = torch.zeros(2, 2, 2)
+    >>> all_three[1, 1, 1] = 1.0
+    >>> answer = CRF(Graph([[0, 1], [1, 2]]), cliques=[(0, 1, 2)])(unary, alike, known, cliques=all_three)
+    >>> [round(p, 3) for p in answer.marginals[:, 1].tolist()]
+    [1.0, 0.86, 0.795]
     """
 
     def __init__(
@@ -65,6 +78,8 @@ class CRF:
         labels: int | Sequence[int] | npt.ArrayLike | Tensor | None = None,
         *,
         relation: Sequence[int] | npt.ArrayLike | Tensor | None = None,
+        cliques: CliqueNodes | None = None,
+        clique_relation: Sequence[int] | npt.ArrayLike | Tensor | None = None,
         states: int | None = None,
         max_treewidth: int | None = None,
         samples: int = 1,
@@ -75,11 +90,12 @@ class CRF:
         self.limits = check_limits(states, max_treewidth, samples, seed, memory_limit)
         edges = self.graph.num_edges
         self._relation = None if relation is None else integers("relation", relation, edges, 0)
+        self._cliques = sort_cliques(cliques, clique_relation, self.owner)
         if labels is not None and not isinstance(labels, int | np.integer):
             labels = integers("labels", labels, self.num_nodes, 1)
         self._labels: Any = labels
         self._device = torch.device("cpu")
-        self._solvers: dict[tuple[int, Kind], Solver] = {}
+        self._solvers: dict[tuple[int, tuple[Kind, ...]], Solver] = {}
 
     @property
     def num_nodes(self) -> int:
@@ -90,6 +106,11 @@ class CRF:
         """Both ends of every edge, the lower number first. Shapes: :math:`(2, E)`"""
         return torch.from_numpy(np.stack(self.graph._upper_edges())).to(self._device)
 
+    @property
+    def cliques(self) -> dict[int, Tensor]:
+        """The nodes of the cliques by size, in the order of their tables. Shapes: :math:`(F, r)` each"""
+        return {each.size: torch.from_numpy(each.nodes).to(self._device) for each in self._cliques}
+
     def to(self, device: torch.device | str) -> CRF:
         """The same with its indices on a device."""
         there = CRF.__new__(CRF)
@@ -99,53 +120,72 @@ class CRF:
         return there
 
     def __repr__(self) -> str:
-        return f"CRF(num_nodes={self.num_nodes}, num_edges={self.graph.num_edges}, num_graphs={self.num_graphs})"
+        count = sum(len(each.nodes) for each in self._cliques)
+        more = f", num_cliques={count}" if count else ""
+        return f"CRF(num_nodes={self.num_nodes}, num_edges={self.graph.num_edges}, num_graphs={self.num_graphs}{more})"
 
-    def __call__(self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None) -> CRFAnswer:
+    def __call__(
+        self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None, *, cliques: CliqueTables | None = None
+    ) -> CRFAnswer:
         """Exact marginals and log Z.
 
         Args:
             unary: log-potentials of nodes; -inf forbids a label.
             pairwise: log-potentials of edges.
             known: known labels, -1 elsewhere; the same for the whole batch, or one row per entry.
+            cliques: log-potentials of cliques, one tensor, or a dict of size and tensor.
 
         Shapes: unary :math:`(*B, n, C)`, known :math:`(n)` or :math:`(*B, n)`
         """
-        case = self._case(unary, pairwise, known)
+        case = self._case(unary, pairwise, known, cliques)
         marginals, total = case.solver.solve(case.unary, case.tables, case.given)
         if case.known is not None:
             check_together(total)
         return CRFAnswer(marginals.view(unary.shape), total.view(*case.batch, self.num_graphs))
 
-    def log_partition(self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None) -> Tensor:
+    def log_partition(
+        self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None, *, cliques: CliqueTables | None = None
+    ) -> Tensor:
         """Log Z of every graph given the known labels, faster than with marginals. Shapes: → :math:`(*B, G)`"""
-        case = self._case(unary, pairwise, known)
+        case = self._case(unary, pairwise, known, cliques)
         return case.solver.log_partition(case.unary, case.tables, case.given).view(*case.batch, self.num_graphs)
 
-    def log_likelihood(self, unary: Tensor, pairwise: Tensor, y: Tensor) -> Tensor:
+    def log_likelihood(
+        self, unary: Tensor, pairwise: Tensor, y: Tensor, *, cliques: CliqueTables | None = None
+    ) -> Tensor:
         """Log-probability of the given labels of every graph; those of nodes without one (-1) are summed out.
 
         Shapes: unary :math:`(*B, n, C)`, y :math:`(n)` or :math:`(*B, n)` → :math:`(*B, G)`
         """
-        return self.log_partition(unary, pairwise, y) - self.log_partition(unary, pairwise)
+        given = self.log_partition(unary, pairwise, y, cliques=cliques)
+        return given - self.log_partition(unary, pairwise, cliques=cliques)
 
-    def conditionals(self, unary: Tensor, pairwise: Tensor, known: Tensor) -> Tensor:
-        """Log-probabilities of every node's labels given the known labels of its neighbours; other edges are left out.
+    def conditionals(
+        self, unary: Tensor, pairwise: Tensor, known: Tensor, *, cliques: CliqueTables | None = None
+    ) -> Tensor:
+        """Log-probabilities of every node's labels given the known labels of its neighbours; other edges, and cliques
+        with another unknown node, are left out.
 
         A node's own label is not used: the sum of the entries at the labels of labelled nodes is the log
         pseudo-likelihood.
 
         Shapes: → :math:`(*B, n, C)`
         """
-        case = self._case(unary, pairwise, known)
+        case = self._case(unary, pairwise, known, cliques)
         assert case.known is not None
         return case.solver.neighbours(case.unary, case.tables, case.known).log_softmax(-1).view(unary.shape)
 
     @torch.no_grad()
-    def map(self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None) -> Tensor:
+    def map(
+        self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None, *, cliques: CliqueTables | None = None
+    ) -> Tensor:
         """A most probable labelling (Viterbi). Shapes: → :math:`(*B, n)`"""
-        case = self._case(unary, pairwise, known)
-        found = case.solver.pick(case.unary, case.tables, case.given, lambda forest, *given: forest.map(*given)[0])
+        case = self._case(unary, pairwise, known, cliques)
+
+        def best(forest: Forest, own: Tensor, tables: tuple[Tensor, ...]) -> Tensor:
+            return forest.map(own, tables[0], log_cliques=tables[1:])[0]
+
+        found = case.solver.pick(case.unary, case.tables, case.given, best)
         return found.view(unary.shape[:-1])
 
     @torch.no_grad()
@@ -156,14 +196,16 @@ class CRF:
         known: Tensor | None = None,
         count: int = 1,
         generator: torch.Generator | None = None,
+        *,
+        cliques: CliqueTables | None = None,
     ) -> Tensor:
         """Exact samples of the labels of all nodes together. Shapes: → :math:`(count, *B, n)`"""
-        case = self._case(unary, pairwise, known)
+        case = self._case(unary, pairwise, known, cliques)
 
-        def draw(forest: Forest, own: Tensor, pairs: Tensor) -> Tensor:
+        def draw(forest: Forest, own: Tensor, tables: tuple[Tensor, ...]) -> Tensor:
             at = own.device if generator is None else generator.device
             uniform = torch.rand(own.shape[:2], generator=generator, dtype=own.dtype, device=at)
-            return forest.sample(own, pairs, uniform.to(own.device))
+            return forest.sample(own, tables[0], uniform.to(own.device), log_cliques=tables[1:])
 
         found = [
             case.solver.pick(case.unary, case.tables, case.given, draw)
@@ -171,72 +213,71 @@ class CRF:
         ]
         return torch.stack(found).view(count, *unary.shape[:-1])
 
-    def entropy(self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None) -> Tensor:
+    def entropy(
+        self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None, *, cliques: CliqueTables | None = None
+    ) -> Tensor:
         r"""Entropy of the labelling of every graph given the known labels, in nats: :math:`\log Z - E[\text{score}]`.
 
         Shapes: → :math:`(*B, G)`
         """
-        wanted = torch.is_grad_enabled() and (unary.requires_grad or pairwise.requires_grad)
+        wanted = torch.is_grad_enabled()
         with torch.enable_grad():
-            case = self._case(unary, pairwise, known)
-            number = torch.arange(self.graph.num_edges, device=unary.device)
-            # With a table for every edge, the derivative by it is the joint distribution of its ends.
-            whole = case.tables.whole(number).expand(len(case.unary), -1, -1, -1)
-            own, whole = (each.clone() if wanted else each.detach().clone() for each in (case.unary, whole))
-            own, whole = (each if each.requires_grad else each.requires_grad_() for each in (own, whole))
-            tables = whole if len(number) else whole.new_zeros(len(whole), 1, *whole.shape[2:])
-            solver = self._solver(unary.shape[-1], "edge")
-            total = solver.log_partition(own, EdgeTables(tables, number.view(-1, 1)), solver.given(case.known))
-            of_own, of_whole = torch.autograd.grad(
-                total.sum(), (own, whole), create_graph=wanted, allow_unused=True, materialize_grads=True
-            )
-            owner = torch.from_numpy(self.owner).to(unary.device)
-            of_edge = owner.index_select(0, self.edges[0].to(unary.device))
-            expected = torch.zeros_like(total).index_add(1, owner, _product(of_own, own).sum(-1))
-            expected = expected.index_add(1, of_edge, _product(of_whole, whole).sum((-2, -1)))
-            found = (total - expected).view(*case.batch, self.num_graphs)
+            case = self._case(unary, pairwise, known, cliques)
+            wanted = wanted and any(one.requires_grad for one in (case.unary, *(own.tables for own in case.tables)))
+            each: Kind = "each"
+            solver = self._solver(unary.shape[-1], (each,) * len(case.tables))
+            found = entropy(solver, case.unary, case.tables, case.known, wanted).view(*case.batch, self.num_graphs)
         return found if wanted else found.detach()
 
-    def _solver(self, width: int, kind: Kind) -> Solver:
-        """The engine for potentials of `width` labels, with one table for all edges, per relation, or per edge."""
-        if (width, kind) not in self._solvers:
+    def _solver(self, width: int, kinds: tuple[Kind, ...]) -> Solver:
+        """The engine for potentials of `width` labels, with tables of edges and of every size of cliques by kind."""
+        if (width, kinds) not in self._solvers:
             labels = np.full(self.num_nodes, width if self._labels is None else self._labels)
             if labels.max(initial=1) > width:
                 raise InputError(
                     f"Expected potentials of the {int(labels.max())} labels that a node has; got {width} of them."
                 )
             index = np.arange(self.graph.num_edges)
-            if kind == "one":
+            if kinds[0] == "one":
                 index = np.zeros_like(index)
-            elif kind == "relation" and self._relation is not None:
+            elif kinds[0] == "relation" and self._relation is not None:
                 index = self._relation
             count = max(1, int(index.max(initial=0)) + 1)
-            structure = Structure.of(self.graph, labels, self.owner, self.num_graphs, index[:, None], count)
-            self._solvers[width, kind] = Solver(structure, self.limits).to(self._device)
-        return self._solvers[width, kind]
+            cliques = [each.factors(kind) for each, kind in zip(self._cliques, kinds[1:], strict=True)]
+            edges = (index[:, None], count, False)
+            structure = Structure.of(self.graph, labels, self.owner, self.num_graphs, *edges, cliques)
+            self._solvers[width, kinds] = Solver(structure, self.limits).to(self._device)
+        return self._solvers[width, kinds]
 
-    def _case(self, unary: Tensor, pairwise: Tensor, known: Tensor | None) -> _Case:
+    def _case(
+        self, unary: Tensor, pairwise: Tensor, known: Tensor | None, cliques: CliqueTables | None = None
+    ) -> _Case:
         """All arguments, checked, with one batch dimension."""
         if not isinstance(unary, Tensor) or unary.dim() < 2 or unary.shape[-2] != self.num_nodes:
             came = tuple(unary.shape) if isinstance(unary, Tensor) else type(unary).__name__
             raise InputError(f"Expected unary of shape (*, {self.num_nodes}, labels), one row per node; got {came}.")
         batch, width = unary.shape[:-2], unary.shape[-1]
         one = isinstance(pairwise, Tensor) and pairwise.shape == (width, width)
-        solver = self._solver(width, "one" if one else "edge" if self._relation is None else "relation")
-        tables = self._tables(pairwise, batch, width, solver)
+        more = match_tables(self._cliques, cliques)
+        kinds = [each.kind(table) for each, table in zip(self._cliques, more, strict=True)]
+        solver = self._solver(width, ("one" if one else "each" if self._relation is None else "relation", *kinds))
+        tables = [self._tables(pairwise, batch, width, solver)]
+        for each, table, factors in zip(self._cliques, more, solver.structure.factors[1:], strict=True):
+            tables.append(each.tables(table, unary, factors.index))
         labels = None if known is None else self._known(known, batch)
         unary = own_labels(unary, solver.structure.labels)
         if not torch.compiler.is_compiling():
-            check_numbers(unary, pairwise)
+            named = {f"cliques of {each.size} nodes": table for each, table in zip(self._cliques, more, strict=True)}
+            check_numbers(unary, {"pairwise": pairwise, **named})
             if labels is not None:
                 _check_labels(labels, solver.structure.labels)
-        return _Case(solver, unary.reshape(batch.numel(), *unary.shape[-2:]), tables, labels, batch)
+        return _Case(solver, unary.reshape(batch.numel(), *unary.shape[-2:]), tuple(tables), labels, batch)
 
-    def _tables(self, pairwise: Tensor, batch: torch.Size, width: int, solver: Solver) -> EdgeTables:
+    def _tables(self, pairwise: Tensor, batch: torch.Size, width: int, solver: Solver) -> FactorTables:
         structure = solver.structure
-        count = self.graph.num_edges if self._relation is None else structure.num_tables
+        count = self.graph.num_edges if self._relation is None else structure.factors[0].num_tables
         if isinstance(pairwise, Tensor) and pairwise.shape == (width, width):
-            return EdgeTables(pairwise.view(1, 1, width, width), structure.index)
+            return FactorTables(pairwise.view(1, 1, width, width), structure.index)
         good = isinstance(pairwise, Tensor) and pairwise.shape[-3:] == (count, width, width)
         if not good or pairwise.shape[:-3] not in ((), batch):
             came = tuple(pairwise.shape) if isinstance(pairwise, Tensor) else type(pairwise).__name__
@@ -247,7 +288,7 @@ class CRF:
             )
         if count == 0:
             pairwise = pairwise.new_zeros(*pairwise.shape[:-3], 1, width, width)
-        return EdgeTables(pairwise.reshape(-1, *pairwise.shape[-3:]), structure.index)
+        return FactorTables(pairwise.reshape(-1, *pairwise.shape[-3:]), structure.index)
 
     def _known(self, known: Tensor, batch: torch.Size) -> Tensor:
         if not isinstance(known, Tensor) or known.is_floating_point() or known.dtype == torch.bool:
@@ -265,7 +306,7 @@ class CRF:
 class _Case(NamedTuple):
     solver: Solver
     unary: Tensor
-    tables: EdgeTables
+    tables: Tables
     known: Tensor | None
     batch: torch.Size
 
@@ -283,8 +324,3 @@ def _check_labels(known: Tensor, labels: npt.NDArray[np.int64]) -> None:
             f"Expected known labels from 0 to {int(limit[node]) - 1}, or -1; got {int(known[tuple(wrong[0])])} at node "
             f"{node}."
         )
-
-
-def _product(left: Tensor, right: Tensor) -> Tensor:
-    """The product, zero where an impossible label has probability zero."""
-    return left * right.masked_fill(right == -torch.inf, 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,14 +13,15 @@ import torch
 from torch import Tensor
 
 from neuraltrees.errors import InputError, ModelTooLargeError
-from neuraltrees.inference.crf.remainder import Limits, Remainder, Structure, make_remainders
-from neuraltrees.inference.crf.tables import EdgeTables
+from neuraltrees.inference.crf.remainder import Limits, Remainder, make_remainders
+from neuraltrees.inference.crf.structure import Structure
+from neuraltrees.inference.crf.tables import Tables
 from neuraltrees.inference.forest import Forest
 from neuraltrees.movable import moved
 
 PLANS = 64  # number of masks of known nodes whose plans are cached
 Plans: TypeAlias = tuple[Remainder, ...]
-Choose: TypeAlias = Callable[[Forest, Tensor, Tensor], Tensor]
+Choose: TypeAlias = Callable[[Forest, Tensor, tuple[Tensor, ...]], Tensor]
 
 
 class CRFAnswer(NamedTuple):
@@ -78,11 +80,11 @@ class Solver:
         with _explained():
             return moved(make_remainders(self.structure, mask, self.limits), self.device)
 
-    def solve(self, unary: Tensor, tables: EdgeTables, given: Evidence, check: bool = True) -> CRFAnswer:
+    def solve(self, unary: Tensor, tables: Tables, given: Evidence, check: bool = True) -> CRFAnswer:
         """Marginals and log Z; means over the sampled subgraphs.
 
         Args:
-            unary, tables: the potentials.
+            unary, tables: the potentials of nodes, and those of edges and cliques.
             given: the result of `given` for the known labels.
             check: see `Forest.run`.
         """
@@ -90,19 +92,22 @@ class Solver:
         marginals, totals = ready.run(check)
         return CRFAnswer(ready.placed(marginals), self._total(ready, totals))
 
-    def marginals(self, unary: Tensor, tables: EdgeTables, given: Evidence, check: bool = True) -> Tensor:
+    def marginals(self, unary: Tensor, tables: Tables, given: Evidence, check: bool = True) -> Tensor:
         """Marginals alone. Shapes: → :math:`(B, n, D)`"""
         ready = _Ready.of(unary, tables, given)
         return ready.placed(ready.run(check)[0])
 
-    def log_partition(self, unary: Tensor, tables: EdgeTables, given: Evidence, check: bool = True) -> Tensor:
+    def log_partition(self, unary: Tensor, tables: Tables, given: Evidence, check: bool = True) -> Tensor:
         """Log Z alone. Shapes: → :math:`(B, G)`"""
         ready = _Ready.of(unary, tables, given)
+        totals = []
         with _explained():
-            totals = [plan.forest.log_partition(*ready.potentials(plan)[:2], check=check) for plan in given.plans]
+            for plan in given.plans:
+                own, (pairs, *more), _ = ready.potentials(plan)
+                totals.append(plan.forest.log_partition(own, pairs, log_cliques=more, check=check))
         return self._total(ready, totals)
 
-    def pick(self, unary: Tensor, tables: EdgeTables, given: Evidence, choose: Choose) -> Tensor:
+    def pick(self, unary: Tensor, tables: Tables, given: Evidence, choose: Choose) -> Tensor:
         """Labels of all nodes, chosen by the function `choose` of a forest. Shapes: → :math:`(B, n)`"""
         plan, *more = given.plans
         if more:
@@ -112,29 +117,40 @@ class Solver:
             )
         ready = _Ready.of(unary, tables, given)
         with _explained():
-            potentials, pairs, kept = ready.potentials(plan)
-            states = choose(plan.forest, potentials, pairs)
+            potentials, found, kept = ready.potentials(plan)
+            states = choose(plan.forest, potentials, found)
         if kept is not None:
             states = kept.gather(2, states.unsqueeze(-1)).squeeze(-1)
         whole = ready.labels.unsqueeze(0).expand(len(ready.unary), -1).clone()
         whole[:, plan.variables] = states
         return whole.view(ready.shape[:2])
 
-    def neighbours(self, unary: Tensor, tables: EdgeTables, known: Tensor) -> Tensor:
-        """Potentials of every node plus those of its edges to known nodes; its own label is not used.
+    def neighbours(self, unary: Tensor, tables: Tables, known: Tensor) -> Tensor:
+        """Potentials of every node plus those of edges and cliques whose other nodes are known; its own label is not
+        used.
 
         Shapes: → :math:`(B, n, D)`
         """
         copies = len(known) if known.dim() == 2 else 1
-        first, last = self.structure.repeated_ends(copies)
         flat = unary.reshape(1, -1, unary.shape[2]) if known.dim() == 2 else unary
-        tables, labels = tables.flat(copies), known.reshape(-1)
-        number = torch.arange(len(first), device=unary.device)
-        for end, other, given in ((first, last, tables.rows), (last, first, tables.columns)):
-            label = labels.index_select(0, end)
-            added = given(number, label.clamp(min=0)).masked_fill((label < 0).unsqueeze(-1), 0.0)
-            flat = flat.index_add(1, other, added.expand(len(flat), -1, -1))
+        labels = known.reshape(-1)
+        for factors, own in zip(self.structure.factors, tables, strict=True):
+            own, nodes = own.flat(copies), factors.repeated(copies, self.structure.num_nodes)
+            number = torch.arange(len(nodes), device=unary.device)
+            for axis in reversed(range(factors.order)):
+                others = tuple(other for other in range(factors.order) if other != axis)
+                label = [labels.index_select(0, nodes[:, other]) for other in others]
+                missing = reduce(torch.minimum, label) < 0
+                added = own.given(others, number, [each.clamp(min=0) for each in label])
+                added = added.masked_fill(missing.unsqueeze(-1), 0.0)
+                flat = flat.index_add(1, nodes[:, axis], added.expand(len(flat), -1, -1))
         return flat.view(unary.shape)
+
+    def check_memory(self, unary: Tensor, given: Evidence, tracked: bool) -> None:
+        """Raises `ModelTooLargeError` if inference takes more memory than is allowed; with or without a gradient."""
+        with _explained():
+            for plan in given.plans:
+                plan.forest.check_memory(len(unary) if plan.copies == 1 else 1, unary.element_size(), tracked)
 
     def _total(self, ready: _Ready, totals: list[Tensor]) -> Tensor:
         """Log Z of every graph, with the score of the known labels."""
@@ -148,40 +164,43 @@ class Solver:
 @dataclass(frozen=True, eq=False)
 class _Ready:
     """Potentials and labels in the numbering of the plans: over copies of the graph, if every batch entry has its own
-    mask. `own` are the potentials of the unknown nodes plus those of their edges to known ones.
+    mask. `own` are the potentials of the unknown nodes plus those of factors whose other nodes are known.
 
     Shapes: unary :math:`(B, N, D)`, labels :math:`(N)`, own :math:`(B, V, D)`; `shape` is that of the given potentials
     """
 
     plans: Plans
     unary: Tensor
-    tables: EdgeTables
+    tables: Tables
     labels: Tensor
     own: Tensor
     shape: torch.Size
 
     @classmethod
-    def of(cls, unary: Tensor, tables: EdgeTables, given: Evidence) -> _Ready:
+    def of(cls, unary: Tensor, tables: Tables, given: Evidence) -> _Ready:
         shape, plan = unary.shape, given.plans[0]
         if given.known is None:
             labels = torch.full((shape[1],), -1, dtype=torch.int64, device=unary.device)
         else:
             labels = given.known.reshape(-1)
         if plan.copies > 1:
-            unary, tables = unary.reshape(1, -1, shape[2]), tables.flat(plan.copies)
+            unary, tables = unary.reshape(1, -1, shape[2]), tuple(each.flat(plan.copies) for each in tables)
         return cls(given.plans, unary, tables, labels, plan.fold(unary, tables, labels), shape)
 
-    def potentials(self, plan: Remainder) -> tuple[Tensor, Tensor, Tensor | None]:
+    def potentials(self, plan: Remainder) -> tuple[Tensor, tuple[Tensor, ...], Tensor | None]:
         """The inputs of the forest of a plan; see `Remainder.potentials`."""
-        return plan.potentials(self.own, self.tables)
+        if len(plan.joint) > 1:  # tables of cliques may be large: it is known before they are made
+            tracked = self.own.requires_grad or any(each.tables.requires_grad for each in self.tables)
+            plan.forest.check_memory(len(self.own), self.own.element_size(), tracked and torch.is_grad_enabled())
+        return plan.potentials(self.own, self.tables, self.labels)
 
     def run(self, check: bool) -> tuple[Tensor, list[Tensor]]:
         """Marginals of the unknown nodes, averaged over plans, and log Z of every plan. Shapes: → :math:`(B, V, D)`"""
         parts, totals = [], []
         with _explained():
             for plan in self.plans:
-                potentials, pairs, kept = self.potentials(plan)
-                total, found = plan.forest.run(potentials, pairs, check=check)
+                potentials, (pairs, *more), kept = self.potentials(plan)
+                total, found = plan.forest.run(potentials, pairs, log_cliques=more, check=check)
                 parts.append(_scattered(found, kept, self.own.shape[-1]))
                 totals.append(total)
         return _mean(parts), totals

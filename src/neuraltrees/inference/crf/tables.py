@@ -1,26 +1,28 @@
-"""Tables of edges as weighted sums of a few shared tables."""
+"""Tables of edges and cliques as weighted sums of a few shared tables."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 
 @dataclass(frozen=True, eq=False)
-class EdgeTables:
-    r"""Log-potentials of edges, :math:`θ_e = \sum_j w_{ej} T_{i(e, j)}`, without a full table per edge.
+class FactorTables:
+    r"""Log-potentials of edges, or of cliques of one size, :math:`θ_f = \sum_j w_{fj} T_{i(f, j)}`, as shared tables.
 
-    Entries are :math:`(y_u, y_v)` of the ends u < v of an edge. With T tables, the number T + i is the transpose of
-    table i.
+    A table has an axis per node: for an edge, its ends u < v. With T tables of edges, the number T + i is the transpose
+    of table i.
 
     Args:
         tables: the shared tables.
-        index: the numbers of the tables of every edge.
+        index: the numbers of the tables of every edge or clique.
         weight: their weights; None for 1.
 
-    Shapes: tables :math:`(B, T, D, D)` or :math:`(1, T, D, D)`, index :math:`(E, J)`, weight :math:`(B, E, J)`
+    Shapes: tables :math:`(B, T, D, …)` or :math:`(1, T, D, …)`, index :math:`(F, J)`, weight :math:`(B, F, J)`
     """
 
     tables: Tensor
@@ -33,67 +35,84 @@ class EdgeTables:
         return self.tables.shape[1]
 
     @property
-    def both(self) -> Tensor:
-        """The shared tables, then their transposes. Shapes: :math:`(B, 2T, D, D)`"""
-        return torch.cat([self.tables, self.tables.mT], 1)
+    def order(self) -> int:
+        """Number of nodes of an edge or a clique."""
+        return self.tables.dim() - 2
 
-    def flat(self, batch: int) -> EdgeTables:
-        """The same for a union of `batch` copies of the graph, as one batch entry with the edges of all copies."""
+    @property
+    def both(self) -> Tensor:
+        """The shared tables; those of edges, then their transposes. Shapes: :math:`(B, 2T, D, D)`"""
+        return self._numbered(tuple(range(self.order)))
+
+    def flat(self, batch: int) -> FactorTables:
+        """The same for a union of `batch` copies of the graph, as one batch entry with the factors of all copies."""
         if batch == 1:
             return self
         index = self.index.repeat(batch, 1)
         copy = torch.arange(batch, device=index.device).repeat_interleave(len(self.index)).unsqueeze(1)
         transposed = index >= self.count
         index = index - self.count * transposed + self.count * (copy + batch * transposed)
-        tables = self.tables.expand(batch, -1, -1, -1).reshape(1, -1, *self.tables.shape[2:])
+        tables = self.tables.expand(batch, *self.tables.shape[1:]).reshape(1, -1, *self.tables.shape[2:])
         weight = None if self.weight is None else self.weight.expand(batch, -1, -1).reshape(1, -1, index.shape[1])
-        return EdgeTables(tables, index, weight)
+        return FactorTables(tables, index, weight)
 
-    def rows(self, edge: Tensor, label: Tensor) -> Tensor:
-        """Potentials of the upper ends of some edges, given the labels of their lower ends.
+    def given(self, axes: tuple[int, ...], factor: Tensor, labels: Sequence[Tensor]) -> Tensor:
+        """The potentials of the other nodes of some factors, given the labels of those at some axes.
 
-        Shapes: edge and label :math:`(F)` → :math:`(B, F, D)`
+        Shapes: factor and each of the labels :math:`(F)` → :math:`(B, F, D, …)`, with the other axes
         """
-        return self._given(self.index.index_select(0, edge), edge, label)
+        others = tuple(axis for axis in range(self.order) if axis not in axes)
+        index, size = self.index.index_select(0, factor), self.tables.shape[-1]
+        for label in labels:
+            index = index * size + label.unsqueeze(1)
+        tables = self._numbered(axes + others).flatten(1, 1 + len(axes))
+        found = tables.index_select(1, index.flatten()).view(len(tables), *index.shape, *tables.shape[2:])
+        if self.weight is None:
+            return found.squeeze(2) if index.shape[1] == 1 else found.sum(2)
+        share = self.weight.index_select(1, factor)
+        return (found * share.view(*share.shape, *[1] * len(others))).sum(2)
 
-    def columns(self, edge: Tensor, label: Tensor) -> Tensor:
-        """Potentials of the lower ends of some edges, given the labels of their upper ends.
+    def entries(self, factor: Tensor, labels: Sequence[Tensor]) -> Tensor:
+        """The potentials of some factors for some labels of all their nodes; labels broadcast against each other.
 
-        Shapes: edge and label :math:`(F)` → :math:`(B, F, D)`
-        """
-        return self._given((self.index.index_select(0, edge) + self.count) % (2 * self.count), edge, label)
-
-    def entries(self, edge: Tensor, first: Tensor, last: Tensor) -> Tensor:
-        """The potentials of some edges for some labels of both ends; labels broadcast against each other.
-
-        Shapes: edge :math:`(F)`, first and last :math:`(B, F, *)` or :math:`(1, F, *)` → :math:`(B, F, *)`
+        Shapes: factor :math:`(F)`, labels :math:`(B, F, *)` or :math:`(1, F, *)` each → :math:`(B, F, *)`
         """
         size = self.tables.shape[-1]
         both = self.both.flatten(1)
         total: Tensor | None = None
         for j in range(self.index.shape[1]):
-            number = self.index[:, j].index_select(0, edge)
-            place = (number.view(1, -1, *[1] * (first.dim() - 2)) * size + first) * size + last
+            number = self.index[:, j].index_select(0, factor)
+            place = number.view(1, -1, *[1] * (labels[0].dim() - 2))
+            for label in labels:
+                place = place * size + label
             batch = max(len(both), len(place))
             found = both.expand(batch, -1).gather(1, place.expand(batch, *place.shape[1:]).flatten(1))
             found = found.view(batch, *place.shape[1:])
             if self.weight is not None:
-                share = self.weight[:, :, j].index_select(1, edge)
+                share = self.weight[:, :, j].index_select(1, factor)
                 found = found * share.view(*share.shape, *[1] * (found.dim() - 2))
             total = found if total is None else total + found
         assert total is not None
         return total
 
-    def whole(self, edge: Tensor) -> Tensor:
-        """The full tables of some edges. Shapes: edge :math:`(F)` → :math:`(B, F, D, D)`"""
-        labels = torch.arange(self.tables.shape[-1], device=edge.device)
-        shape = (1, len(edge), len(labels), len(labels))
-        return self.entries(edge, labels.view(1, 1, -1, 1).expand(shape), labels.view(1, 1, 1, -1).expand(shape))
+    def whole(self, factor: Tensor) -> Tensor:
+        """The full tables of some factors. Shapes: factor :math:`(F)` → :math:`(B, F, D, …)`"""
+        size = self.tables.shape[-1]
+        labels = torch.arange(size, device=factor.device)
+        shape = (1, len(factor), *[size] * self.order)
+        return self.entries(factor, [along(labels, axis, self.order).expand(shape) for axis in range(self.order)])
 
-    def _given(self, index: Tensor, edge: Tensor, label: Tensor) -> Tensor:
-        both = self.both
-        found = both.flatten(1, 2).index_select(1, (index * both.shape[2] + label.unsqueeze(1)).flatten())
-        found = found.view(len(both), *index.shape, both.shape[3])
-        if self.weight is None:
-            return found.squeeze(2) if index.shape[1] == 1 else found.sum(2)
-        return (found * self.weight.index_select(1, edge).unsqueeze(-1)).sum(2)
+    def _numbered(self, axes: tuple[int, ...]) -> Tensor:
+        """All tables by their numbers, with their axes in the given order."""
+        order = (0, 1, *(2 + axis for axis in axes))
+        tables = self.tables.permute(order)
+        return torch.cat([tables, self.tables.mT.permute(order)], 1) if self.order == 2 else tables
+
+
+Tables: TypeAlias = tuple[FactorTables, ...]  # those of edges, then those of cliques by size
+
+
+def along(labels: Tensor, axis: int, order: int) -> Tensor:
+    """Labels along one of the axes of a table. Shapes: :math:`(*, D)` → :math:`(*, 1, …, D, …, 1)`"""
+    lead = labels.shape[:-1] if labels.dim() > 1 else (1, 1)
+    return labels.view(*lead, *(labels.shape[-1] if each == axis else 1 for each in range(order)))

@@ -37,3 +37,12 @@ def times(table: Tensor, factor: Tensor, ours: bool = True) -> Tensor:
 def over(table: Tensor, divisor: Tensor) -> Tensor:
     """The quotient, in place unless a gradient is needed."""
     return table / divisor if table.requires_grad or divisor.requires_grad else table.div_(divisor)
+
+
+def corner(tables: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The first entries of the last axes, as many as `shape` says. Shapes: :math:`(*, D, …) → (*, *shape)`"""
+    first = tables.dim() - len(shape)
+    for axis, size in enumerate(shape):
+        if tables.shape[first + axis] != size:
+            tables = tables.narrow(first + axis, 0, size)
+    return tables

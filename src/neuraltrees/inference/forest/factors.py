@@ -60,49 +60,46 @@ def find_uses(families: Sequence[Family], states: Int64) -> tuple[Use, ...]:
     return tuple(found)
 
 
-def make_families(
-    cliques: Sequence[Any], relation: Sequence[Any] | None, num_variables: int, owner: Int64
-) -> tuple[Family, ...]:
+def make_families(cliques: Sequence[Any], relation: Sequence[Any] | None, owner: Int64) -> tuple[Family, ...]:
     """Checks the factors that a `Forest` has besides its edges; see there."""
     if relation is not None and len(relation) != len(cliques):
         raise InputError(f"Expected clique_relation for {len(cliques)} families; got {len(relation)} of them.")
     found = []
     for number, given in enumerate(cliques):
-        variables = clique_array(given, num_variables)
-        count = len(variables)
+        array = np.asarray(given.cpu() if hasattr(given, "cpu") else given)
+        array = array.astype(np.int64) if array.size == 0 else array
+        if not np.issubdtype(array.dtype, np.integer) or array.ndim != 2 or array.shape[1] < 2:
+            raise InputError(
+                f"Expected the cliques of a family as integers of shape (cliques, variables), of two variables or "
+                f"more; got {array.dtype} of shape {array.shape}."
+            )
+        variables, count = array.astype(np.int64), len(array)
+        check_cliques(variables, owner)
         table = np.arange(count) if relation is None else integers("clique_relation", relation[number], count, 0)
-        across = (owner[variables] != owner[variables[:, :1]]).any(1)
-        if across.any():
-            clique = tuple(variables[across.argmax()].tolist())
-            raise InputError(f"Expected cliques inside graphs; clique {clique} joins variables of different owners.")
         found.append(Family(variables, table))
     return tuple(found)
 
 
-def clique_array(given: Any, num_variables: int) -> Int64:
-    """The variables of cliques of one size; `InputError` if they are not distinct or unknown.
+def check_cliques(cliques: Int64, owner: Int64, what: str = "variables") -> None:
+    """`InputError` if a clique has an unknown variable, one twice, or variables of several graphs.
 
-    Shapes: → :math:`(F, r)`
+    Shapes: cliques :math:`(F, r)`, owner :math:`(n)`
     """
-    array = np.asarray(given.cpu() if hasattr(given, "cpu") else given)
-    array = array.astype(np.int64) if array.size == 0 else array
-    if not np.issubdtype(array.dtype, np.integer) or array.ndim != 2 or array.shape[1] < 2:
-        raise InputError(
-            f"Expected the cliques of a family as integers of shape (cliques, variables), of two variables or more; "
-            f"got {array.dtype} of shape {array.shape}."
-        )
-    unknown = (array < 0) | (array >= num_variables)
+    unknown = (cliques < 0) | (cliques >= len(owner))
     if unknown.any():
         row = int(unknown.any(1).argmax())
         raise InputError(
-            f"Expected variables from 0 to {num_variables - 1} in cliques; got {array[row][unknown[row]][0]} in "
-            f"{tuple(array[row].tolist())}."
+            f"Expected {what} from 0 to {len(owner) - 1} in cliques; got {cliques[row][unknown[row]][0]} in "
+            f"{tuple(cliques[row].tolist())}."
         )
-    ordered = np.sort(array, 1)
+    ordered = np.sort(cliques, 1)
     twice = (ordered[:, 1:] == ordered[:, :-1]).any(1)
     if twice.any():
-        raise InputError(f"Expected distinct variables in a clique; got {tuple(array[twice.argmax()].tolist())}.")
-    return array.astype(np.int64)
+        raise InputError(f"Expected distinct {what} in a clique; got {tuple(cliques[twice.argmax()].tolist())}.")
+    across = (owner[cliques] != owner[cliques[:, :1]]).any(1)
+    if across.any():
+        clique = tuple(cliques[across.argmax()].tolist())
+        raise InputError(f"Expected cliques inside graphs; clique {clique} joins {what} of different owners.")
 
 
 def joined(graph: Graph, cliques: Sequence[Int64]) -> Graph:

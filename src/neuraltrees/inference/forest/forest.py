@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
@@ -139,9 +138,7 @@ class Forest:
         there = torch.device(device)
         if there == self.device:
             return self
-        return replace(
-            self, chunks=moved(self.chunks, there), uses=moved(self.uses, there), owner=self.owner.to(there)
-        )
+        return replace(self, chunks=moved(self.chunks, there), uses=moved(self.uses, there), owner=self.owner.to(there))
 
     def __repr__(self) -> str:
         structure = self.structure
@@ -242,7 +239,8 @@ class Forest:
         return add_shares(potentials.constant, self.owner, found), found
 
     def _in_log_space(self, number: int, potentials: Potentials) -> list[Chunk]:
-        self._check_size(self._log_chunks[number], potentials.unary, len(potentials.unary), potentials.tracked)
+        chunks, unary = self._log_chunks[number], potentials.unary
+        self._check_size(chunks, len(unary), unary.element_size(), potentials.tracked)
         return self._log_chunks[number]
 
     @cached_property
@@ -259,7 +257,7 @@ class Forest:
         structure = self.structure
         batch = check_potentials(log_unary, log_factors, structure, self.device)
         tracked = torch.is_grad_enabled() and any(each.requires_grad for each in (log_unary, *log_factors))
-        self._check_size(self.chunks, log_unary, batch.numel(), tracked)
+        self.check_memory(batch.numel(), log_unary.element_size(), tracked)
         unary = log_unary.reshape(batch.numel(), *log_unary.shape[-2:])
         orders = (1 + family.order for family in structure.families)
         factors = [
@@ -268,11 +266,21 @@ class Forest:
         ]
         return load(self.uses, structure.num_graphs, unary, factors), batch
 
-    def _check_size(self, chunks: Sequence[Chunk], like: Tensor, batch: int, tracked: bool) -> None:
+    def check_memory(self, batch: int, element_size: int, tracked: bool) -> None:
+        """Raises `ModelTooLargeError` if tables for a batch take more memory than is allowed; `run` does it, too.
+
+        Args:
+            batch: number of entries of the batch.
+            element_size: bytes of a number.
+            tracked: whether a gradient is needed.
+        """
+        self._check_size(self.chunks, batch, element_size, tracked)
+
+    def _check_size(self, chunks: Sequence[Chunk], batch: int, element_size: int, tracked: bool) -> None:
         """Checks the memory of the largest chunk, or with a gradient that of all chunks."""
         entries = [chunk.entries + chunk.copied for chunk in chunks]
         count = TABLES_FOR_GRADIENT * sum(entries) if tracked else max(entries, default=0)
-        needed = float(count) * batch * like.element_size()
+        needed = float(count) * batch * element_size
         check_size(needed, self.memory_limit, self.structure.elimination.width, self.device)
 
     def _check_possible(self, total: Tensor, unary: Tensor) -> None:

@@ -87,9 +87,7 @@ def _valid(use: Use, tables: int, structure: Structure) -> Tensor | None:
     return torch.from_numpy(valid.copy())
 
 
-def load(
-    uses: Sequence[UseIndex], num_graphs: int, log_unary: Tensor, log_factors: Sequence[Tensor]
-) -> Potentials:
+def load(uses: Sequence[UseIndex], num_graphs: int, log_unary: Tensor, log_factors: Sequence[Tensor]) -> Potentials:
     """Shapes: log_unary :math:`(B, n, D)`, log_factors :math:`(B, T, D, …)` or :math:`(1, T, D, …)` for each family"""
     batch, unary = len(log_unary), log_unary
     constant, loaded = unary.new_zeros(batch, num_graphs), []
@@ -144,7 +142,12 @@ def check_potentials(
 def _check_tables(name: str, given: Tensor, wanted: tuple[int, ...], batch: torch.Size) -> None:
     axes = len(wanted)
     tables = given.shape[-axes:]
-    if len(tables) < axes or tables[1:] != wanted[1:] or tables[0] < wanted[0] or given.shape[:-axes] not in ((), batch):
+    if (
+        len(tables) < axes
+        or tables[1:] != wanted[1:]
+        or tables[0] < wanted[0]
+        or given.shape[:-axes] not in ((), batch)
+    ):
         raise InputError(
             f"Expected {name} of shape ({', '.join(map(str, wanted))}), for all tables and the largest number of "
             f"states, possibly with more tables, or with the batch {tuple(batch)} of log_unary before it; got "

@@ -67,7 +67,8 @@ def find_stacks(joints: Sequence[Joint], factors: Factors, grouping: Grouping, m
         for chunk in range(chunks):
             first, stop = int(variants.start[chunk]), int(variants.start[chunk + 1])
             if first < stop:
-                found.of_chunk[chunk].append(Stack(use, tuple(_turned(variants, first, stop, joint.tables)), chunk in gaps))
+                parts = tuple(_turned(variants, first, stop, joint.tables))
+                found.of_chunk[chunk].append(Stack(use, parts, chunk in gaps))
                 found.copied[chunk] += (stop - first + (chunk in gaps)) * most**order if order > 2 else 0
     return found
 

@@ -126,7 +126,7 @@ def make_structure(
     table = np.arange(len(source)) if relation is None else integers("relation", relation, len(source), 0)
     families = (
         Family(np.stack([source, target], 1), table),
-        *make_families(cliques, clique_relation, graph.num_nodes, of_graph),
+        *make_families(cliques, clique_relation, of_graph),
     )
     free = (states[source] > 1) & (states[target] > 1)
     if not free.all():

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from neuraltrees.inference.forest.arithmetic import matmul, over, times
+from neuraltrees.inference.forest.arithmetic import corner, matmul, over, times
 from neuraltrees.inference.forest.plan import Chunk, Group, Inbox, Part, Side, Space, Stack
 from neuraltrees.inference.passes import Reduced, condition
 
@@ -148,10 +148,7 @@ class _Upwards:
 
     def _factors(self, part: Part) -> Iterator[Tensor]:
         for lookup in part.lookups:
-            stack = self.stacks[lookup.stack]
-            if stack.shape[2:] != lookup.shape:
-                stack = stack[(..., *map(slice, lookup.shape))]
-            yield stack.index_select(1, lookup.number)
+            yield corner(self.stacks[lookup.stack], lookup.shape).index_select(1, lookup.number)
         if part.inbox is not None:
             yield self._combined(part.inbox)
 

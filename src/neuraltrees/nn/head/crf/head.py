@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
-from neuraltrees.inference.crf import EdgeTables, Evidence, Limits, Solver, Structure
+from neuraltrees.inference.crf import Evidence, Limits, Solver, Structure, Tables
 from neuraltrees.nn.head.crf.lessons import Field, Learning, Lesson, checked_labels, hide
 from neuraltrees.nn.head.crf.pairs import Pairs
 from neuraltrees.nn.head.crf.parts import Gathering, Parted
@@ -215,7 +215,7 @@ class CRFHead(Head):
             losses = losses + _cross_entropy(unary.log_softmax(-1), lesson.labels)
         return _own((losses * lesson.scale).transpose(0, 1), given)
 
-    def _answers(self, unary: Tensor, tables: EdgeTables, lesson: Lesson) -> Tensor:
+    def _answers(self, unary: Tensor, tables: Tables, lesson: Lesson) -> Tensor:
         field = lesson.field
         if lesson.kind == "pseudo":
             assert field.given.known is not None
@@ -223,7 +223,7 @@ class CRFHead(Head):
         found = field.solver.marginals(unary, tables, field.given, check=not _capturing(unary))
         return self._logarithm(found, unary)
 
-    def _joint(self, unary: Tensor, tables: EdgeTables, lesson: Lesson) -> Tensor:
+    def _joint(self, unary: Tensor, tables: Tables, lesson: Lesson) -> Tensor:
         """The negative log-likelihood of a graph, repeated at each of its labelled nodes; `scale` averages it."""
         assert lesson.given is not None
         free, given = (
@@ -238,14 +238,14 @@ class CRFHead(Head):
 
     def potentials(
         self, h: Tensor, field: Field | Parted[Any], edge_attr: Tensor | None = None
-    ) -> tuple[Tensor, EdgeTables]:
+    ) -> tuple[Tensor, Tables]:
         """The potentials of all nodes, and the tables of edges. Shapes: → :math:`(R, n, C)`, and the tables"""
         unary = self.node(h, field.places)
         unary = unary.unsqueeze(1) if unary.dim() == 2 else unary
         if isinstance(field, Parted):
             unary = field.gathered(unary)
             field = field.whole.field if isinstance(field.whole, Lesson) else field.whole
-        return unary.transpose(0, 1), self.pairs(field.pairs, edge_attr)
+        return unary.transpose(0, 1), (self.pairs(field.pairs, edge_attr),)
 
     def _logarithm(self, marginals: Tensor, unary: Tensor) -> Tensor:
         """Logarithms, finite where rounding gave zero; minus infinity for labels that a node does not have."""

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph, Int64
-from neuraltrees.inference.crf import EdgeTables
+from neuraltrees.inference.crf import FactorTables
 from neuraltrees.nn.ensemble.linear import RunLinear
 
 
@@ -119,14 +119,14 @@ class Pairs(nn.Module):
         found = (np.stack(columns, 1), forth, back, first == last)
         return PairPlan(*map(torch.from_numpy, found))
 
-    def forward(self, plan: PairPlan, edge_attr: Tensor | None = None) -> EdgeTables:
+    def forward(self, plan: PairPlan, edge_attr: Tensor | None = None) -> FactorTables:
         """The tables of all runs. Shapes: edge_attr :math:`(m, *, D)`"""
         table = self.table if self.rank is None else self.left @ self.right.mT
         table = table.unsqueeze(0) if self.runs is None else table
         bases = table[:, : self.num_bases]
         bases = torch.where(self.same, (bases + bases.mT) / 2, bases)
         if not self.gates:
-            return EdgeTables(bases, plan.index)
+            return FactorTables(bases, plan.index)
         if edge_attr is None:
             raise InputError("Expected edge_attr, since the CRF head was made with edge_channels; got none.")
         gates = (edge_attr if self.gate is None else self.gate(edge_attr)).tanh()
@@ -135,7 +135,7 @@ class Pairs(nn.Module):
         alike = plan.alike.view(1, -1, 1)
         pair = torch.stack([torch.where(alike, forth / 2, forth), torch.where(alike, back / 2, 0.0)], -1)
         weight = torch.cat([torch.ones_like(pair[..., 0, :1]), pair.flatten(2)], -1)
-        return EdgeTables(torch.cat([bases, table[:, self.num_bases :]], 1), plan.index, weight)
+        return FactorTables(torch.cat([bases, table[:, self.num_bases :]], 1), plan.index, weight)
 
 
 def _directions(data: Data, size: int, source: Int64, target: Int64) -> tuple[Int64, Int64]:

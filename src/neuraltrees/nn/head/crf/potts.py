@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
-from neuraltrees.inference.crf import EdgeTables, Evidence, Solver, Structure
+from neuraltrees.inference.crf import Evidence, FactorTables, Solver, Structure
 from neuraltrees.inference.crf.checks import check_limits, united
 
 STEPS = 15  # steps of L-BFGS
@@ -189,7 +189,7 @@ class _Case:
         same = torch.eye(network.shape[1], dtype=network.dtype, device=network.device).view(
             1, 1, *[network.shape[1]] * 2
         )
-        tables = EdgeTables(same, solver.structure.index)
+        tables = (FactorTables(same, solver.structure.index),)
         counts = solver.neighbours(torch.zeros_like(network).unsqueeze(0), tables, known).squeeze(0)
         return cls(solver, solver.given(known), network, counts)
 
@@ -199,7 +199,7 @@ class _Case:
         # The solver adds known labels to their neighbours with strength `edge`; the rest of `known` is added here.
         unary = network * self.network + (known - edge) * self.neighbours
         table = edge * torch.eye(unary.shape[1], dtype=unary.dtype, device=unary.device)
-        tables = EdgeTables(table.view(1, 1, *table.shape), self.solver.structure.index)
+        tables = (FactorTables(table.view(1, 1, *table.shape), self.solver.structure.index),)
         return self.solver.marginals(unary.unsqueeze(0), tables, given).squeeze(0)
 
 

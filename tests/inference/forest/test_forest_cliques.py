@@ -241,8 +241,8 @@ def test_a_batch_with_own_and_with_common_tables() -> None:
 
 
 def test_samples_follow_the_joint_distribution() -> None:
-    pairs = Drawn([nt.Graph([[0, 1], [1, 2]], num_nodes=4)], [2, 2, 3, 2], None, torch.zeros(4, 3), torch.zeros(2, 3, 3))
-    pairs = Drawn(pairs.graphs, pairs.cardinalities, None, pairs.unary.double(), pairs.pairwise.double())
+    unary, pairwise = (torch.zeros(shape, dtype=torch.float64) for shape in ((4, 3), (2, 3, 3)))
+    pairs = Drawn([nt.Graph([[0, 1], [1, 2]], num_nodes=4)], [2, 2, 3, 2], None, unary, pairwise)
     field = add_cliques(pairs, [np.array([[3, 0, 2]]), np.array([[2, 1, 0, 3]])], None, seed=2, zeros=0.1)
     uniform = torch.rand(20_000, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     samples = field.forest().sample(*field.potentials, uniform, **field.more)
