@@ -94,6 +94,7 @@ class NetworkSpec(Spec):
     crf_exact_share: float = option(0.25, "CRF: share of the epochs, the last, that use exact inference.", gt=0, le=1)
     crf_apart: bool = option(False, "CRF: train the network as if there were no CRF, and the tables on top of it.")
     crf_hidden: float = option(0.5, "CRF, marginal: share of the training labels that a lesson hides.", gt=0, le=1)
+    crf_triangles: bool = option(False, "CRF: learn tables of triangles of the graph, by the types of their nodes.")
     crf_states: int | None = option(None, "CRF: keep only the N most probable labels per node.", ge=1)
     crf_max_treewidth: int | None = option(None, "CRF: keep a sampled subgraph of this treewidth.", ge=1)
     crf_samples: int = option(1, "CRF: average over N sampled subgraphs.", ge=1)
@@ -184,6 +185,7 @@ class NetworkSpec(Spec):
             apart=self.crf_apart,
             exact_share=self.crf_exact_share,
             hidden=self.crf_hidden,
+            triangles=self.crf_triangles,
             states=self.crf_states,
             max_treewidth=self.crf_max_treewidth,
             samples=self.crf_samples,

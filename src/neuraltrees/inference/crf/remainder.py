@@ -237,7 +237,7 @@ def _cuts(structure: Structure, free: npt.NDArray[np.bool_], copies: int) -> lis
             if len(factor) or not found:
                 parts = (nodes[factor][:, ~inside], position[nodes[factor][:, inside]])
                 axes = tuple(np.flatnonzero(~inside).tolist())
-                tensors = (torch.from_numpy(np.ascontiguousarray(part)) for part in parts)
+                tensors = (torch.from_numpy(np.ascontiguousarray(part.T)).t() for part in parts)
                 found.append(Cut(family, torch.from_numpy(factor), axes, *tensors))
     return found
 

@@ -93,7 +93,7 @@ class Structure:
         cliques: Sequence[Factors] = (),
     ) -> Structure:
         """Args: index, num_tables and weighted: those of the edges; see `Factors`"""
-        ends = torch.from_numpy(np.stack(graph._upper_edges(), 1))
+        ends = torch.from_numpy(np.stack(graph._upper_edges())).t()  # so that each column is contiguous
         edges = Factors(ends, torch.from_numpy(index), num_tables, weighted)
         return cls(graph, labels, owner, num_graphs, (edges, *cliques))
 

@@ -18,6 +18,7 @@ from neuraltrees.inference.crf import Evidence, Limits, Solver, Structure, Table
 from neuraltrees.nn.head.crf.lessons import Field, Learning, Lesson, checked_labels, hide
 from neuraltrees.nn.head.crf.pairs import Pairs
 from neuraltrees.nn.head.crf.parts import Gathering, Parted
+from neuraltrees.nn.head.crf.triangles import Triangles
 from neuraltrees.nn.head.head import Head, Places
 from neuraltrees.nn.head.node import NodeHead
 from neuraltrees.nn.parallel import Part
@@ -31,7 +32,8 @@ class CRFHead(Head):
     .. math:: p(y \mid x) \propto \exp\Bigl(\sum_v θ_v(y_v; h_v) + \sum_{uv \in E} θ_{uv}(y_u, y_v)\Bigr)
 
     where a linear layer per node type computes θ_v from the states, and θ_uv is a table per pair of node types, or a
-    mixture of tables by the features of the edge. Inference is exact, on the subgraph of the nodes whose labels are not
+    mixture of tables by the features of the edge. With `triangles`, a table per triple of node types is added for every
+    three nodes that are joined with each other. Inference is exact, on the subgraph of the nodes whose labels are not
     known.
 
     Args:
@@ -52,6 +54,7 @@ class CRFHead(Head):
         gates: number of tables that are mixed by the features of edges, through a linear layer and tanh; by default one
             per feature, through tanh of the feature itself.
         rank: rank of the tables, for many labels; None for full tables.
+        triangles: whether to learn tables of triangles, of (labels)^3 entries.
         states, max_treewidth, samples: bounds of inference on wide graphs; see `CRF`.
         memory_limit: bytes that tables may take; see `CRF`.
 
@@ -77,6 +80,7 @@ class CRFHead(Head):
         relations: int = 1,
         gates: int | None = None,
         rank: int | None = None,
+        triangles: bool = False,
         states: int | None = None,
         max_treewidth: int | None = None,
         samples: int = 1,
@@ -97,6 +101,7 @@ class CRFHead(Head):
         self.node = NodeHead(in_channels, out_channels, runs)
         self.labels = tuple(self.node.classes.values())
         self.pairs = Pairs(self.labels, runs, relations, edge_channels, gates, rank)
+        self.triangles = Triangles(self.labels, runs) if triangles else None
 
     @property
     def capturable(self) -> bool:
@@ -132,6 +137,7 @@ class CRFHead(Head):
             pairs.index.numpy(),
             self.pairs.num_tables,
             self.pairs.weighted,
+            () if self.triangles is None else (self.triangles.plan(graph, kinds),),
         )
         # A GPU is fastest with few large operations, a CPU with tables that stay in its caches.
         large = GPU_CHUNK if next(self.parameters()).is_cuda else None
@@ -239,13 +245,16 @@ class CRFHead(Head):
     def potentials(
         self, h: Tensor, field: Field | Parted[Any], edge_attr: Tensor | None = None
     ) -> tuple[Tensor, Tables]:
-        """The potentials of all nodes, and the tables of edges. Shapes: → :math:`(R, n, C)`, and the tables"""
+        """The potentials of all nodes, and the tables of edges, then of triangles. Shapes: → :math:`(R, n, C)`"""
         unary = self.node(h, field.places)
         unary = unary.unsqueeze(1) if unary.dim() == 2 else unary
         if isinstance(field, Parted):
             unary = field.gathered(unary)
             field = field.whole.field if isinstance(field.whole, Lesson) else field.whole
-        return unary.transpose(0, 1), (self.pairs(field.pairs, edge_attr),)
+        tables = (self.pairs(field.pairs, edge_attr),)
+        if self.triangles is not None:
+            tables += (self.triangles(field.solver.structure.factors[1].index),)
+        return unary.transpose(0, 1), tables
 
     def _logarithm(self, marginals: Tensor, unary: Tensor) -> Tensor:
         """Logarithms, finite where rounding gave zero; minus infinity for labels that a node does not have."""
