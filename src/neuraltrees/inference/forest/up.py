@@ -148,7 +148,9 @@ class _Upwards:
 
     def _factors(self, part: Part) -> Iterator[Tensor]:
         for lookup in part.lookups:
-            yield corner(self.stacks[lookup.stack], lookup.shape).index_select(1, lookup.number)
+            stack = self.stacks[lookup.stack]
+            stack = stack if stack.shape[2:] == lookup.shape else corner(stack, lookup.shape)
+            yield stack.index_select(1, lookup.number)
         if part.inbox is not None:
             yield self._combined(part.inbox)
 
