@@ -255,6 +255,19 @@ def test_samples_follow_the_joint_distribution() -> None:
     assert chisquare(seen[wanted > 0], wanted[wanted > 0]).pvalue > 1e-3
 
 
+def test_a_table_of_many_variables() -> None:
+    """Its answers are sums over the table itself; the axes are in no order."""
+    order = torch.randperm(18, generator=torch.Generator().manual_seed(0)).tolist()
+    table = torch.randn(1, *[2] * 18, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    forest = Forest.of(nt.Graph([[], []], num_nodes=18), 2, cliques=[[order]])
+    unary, pairs = torch.zeros(18, 2, dtype=torch.float64), torch.zeros(0, 2, 2, dtype=torch.float64)
+    answer = forest.run(unary, pairs, log_cliques=[table])
+    close(answer.log_partition[0], float(table.flatten().logsumexp(0)))
+    share = table[0].flatten().softmax(0).view(table.shape[1:])
+    for axis, variable in enumerate(order):
+        close(answer.marginals[variable], share.movedim(axis, 0).flatten(1).sum(1).numpy())
+
+
 def test_too_large_a_clique_is_refused_before_anything_is_allocated() -> None:
     with pytest.raises(nt.ModelTooLargeError, match="width 59"):
         Forest.of(nt.Graph([[], []], num_nodes=60), 2, cliques=[[list(range(60))]])
@@ -324,3 +337,23 @@ def test_wrong_potentials(tables: list[Tensor], message: str) -> None:
     for ask in (forest.run, forest.log_partition, forest.map):
         with pytest.raises(nt.InputError, match=message):
             ask(torch.zeros(3, 2), torch.zeros(2, 2, 2), log_cliques=tables)
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
+def test_answers_are_where_the_potentials_are() -> None:
+    forest = Forest.of(nt.Graph.from_networkx(nx.cycle_graph(6)), 3, cliques=[[[0, 2, 4], [5, 1, 3]]])
+    stream = torch.Generator().manual_seed(0)
+    shapes = ((6, 3), (6, 3, 3), (2, 3, 3, 3))
+    unary, pairwise, table = (torch.randn(shape, generator=stream, dtype=torch.float64) for shape in shapes)
+    there, moved = forest.to("cuda"), table.cuda().requires_grad_()
+    own, pairs = unary.cuda(), pairwise.cuda()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        answer = there.run(own, pairs, log_cliques=[moved], check=False)
+        answer.log_partition.sum().backward()  # type: ignore[no-untyped-call]
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    close(answer.marginals.cpu(), forest.run(unary, pairwise, log_cliques=[table]).marginals.numpy())
+    assert moved.grad is not None
+    close(moved.grad.sum((1, 2, 3)).cpu(), [1.0, 1.0])

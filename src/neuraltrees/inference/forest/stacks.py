@@ -13,6 +13,7 @@ from neuraltrees.inference.forest.groups import Factors, Grouping, Joint, Kind, 
 from neuraltrees.inference.forest.plan import Lookup, Stack, Turned
 
 LATE = 64  # more than any axis of a table in memory
+FEW = 8  # axes whose orders fit into a number
 
 
 class Stacks(NamedTuple):
@@ -79,23 +80,48 @@ def _variants(joint: Joint, placed: Placed, grouping: Grouping, chunks: int) -> 
     shared = np.array([kind.left & kind.right for kind in grouping.kinds], np.int64)[group]
     own = ~(shared[:, None] >> np.maximum(placed.axis, 0)) & 1
     axes = np.argsort(np.where(placed.axis < 0, 2 * LATE, placed.axis + LATE * own), 1)
-    codes, row, order = np.unique(axes @ axes.shape[1] ** np.arange(axes.shape[1]), True, True)
+    orders, order = _orders(axes)
     chunk = grouping.chunk[group]
-    distinct, number = np.unique((chunk * len(codes) + order) * joint.tables + joint.table, return_inverse=True)
+    distinct, number = _distinct((chunk * len(orders) + order) * joint.tables + joint.table)
     before, table = np.divmod(distinct, joint.tables)
-    of_chunk, of_order = np.divmod(before, len(codes))
+    of_chunk, of_order = np.divmod(before, len(orders))
     start = np.searchsorted(of_chunk, np.arange(chunks + 1))
-    return _Variants(table, of_order, axes[row], start, number - start[chunk], group)
+    return _Variants(table, of_order, orders, start, number - start[chunk], group)
+
+
+def _orders(axes: Int64) -> tuple[Int64, Int64]:
+    """The distinct rows, and the number of each among them."""
+    size = axes.shape[1]
+    if size > FEW:
+        distinct, number = np.unique(axes, axis=0, return_inverse=True)
+        return distinct, number.reshape(-1)
+    power = size ** np.arange(size)
+    codes, number = _distinct(axes @ power)
+    return codes[:, None] // power % size, number
+
+
+def _distinct(keys: Int64) -> tuple[Int64, Int64]:
+    """As `np.unique` with `return_inverse`, without sorting where the keys are small."""
+    span = int(keys.max(initial=-1)) + 1
+    if span > 16 * len(keys) + 1024:
+        distinct, number = np.unique(keys, return_inverse=True)
+        return distinct, number
+    used = np.zeros(span, bool)
+    used[keys] = True
+    return np.flatnonzero(used), (np.cumsum(used) - 1)[keys]
 
 
 def _numbers(variants: _Variants, placed: Placed, grouping: Grouping) -> Iterator[tuple[int, int, Int64]]:
     """For every group and scope, the number of the factor of every step, or -1; several times if a step has several."""
-    row, turn = grouping.row[placed.step], turns(placed.step, placed.scope)
-    listed = np.lexsort((turn, placed.scope, variants.group))
-    group, scope, turn, row, number = (
-        each[listed] for each in (variants.group, placed.scope, turn, row, variants.number)
-    )
-    for first, stop in segments(group, scope, turn):
+    row = grouping.row[placed.step]
+    listed = np.lexsort((row, placed.scope, variants.group))
+    keys = [each[listed] for each in (variants.group, placed.scope, row)]
+    if np.logical_and.reduce([key[1:] == key[:-1] for key in keys]).any():
+        turn = turns(variants.group, placed.scope, row)
+        listed = np.lexsort((turn, placed.scope, variants.group))
+        keys = [each[listed] for each in (variants.group, placed.scope, row, turn)]
+    (group, scope, row), number = keys[:3], variants.number[listed]
+    for first, stop in segments(group, scope, *keys[3:]):
         g = int(group[first])
         found = np.full(int(grouping.start[g + 1] - grouping.start[g]), -1, np.int64)
         found[row[first:stop]] = number[first:stop]

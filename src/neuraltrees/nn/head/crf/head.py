@@ -251,7 +251,7 @@ class CRFHead(Head):
         if isinstance(field, Parted):
             unary = field.gathered(unary)
             field = field.whole.field if isinstance(field.whole, Lesson) else field.whole
-        tables = (self.pairs(field.pairs, edge_attr),)
+        tables: Tables = (self.pairs(field.pairs, edge_attr),)
         if self.triangles is not None:
             tables += (self.triangles(field.solver.structure.factors[1].index),)
         return unary.transpose(0, 1), tables

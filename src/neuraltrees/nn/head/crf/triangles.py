@@ -75,4 +75,5 @@ def find_triangles(graph: Graph) -> Int64:
     wanted = source[edge] * graph.num_nodes + third
     place = np.minimum(np.searchsorted(code, wanted), max(0, len(code) - 1))
     closed = code[place] == wanted if len(code) else np.zeros(0, bool)
-    return np.stack([source[edge], target[edge], third], 1)[closed]
+    found: Int64 = np.stack([source[edge], target[edge], third], 1)[closed]
+    return found
