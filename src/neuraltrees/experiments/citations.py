@@ -128,7 +128,7 @@ def _experiment(
 ) -> Experiment:
     def measure(scale: Scale, path: Path, log: Log) -> Results:
         wanted = dict.fromkeys((cell.config.dataset, cell.config.conv) for cell in cells(scale, {}))
-        # The quick version uses the hyper-parameters of the GCN and GAT papers.
+        # The quick version uses the presets of the datasets.
         tuning = path.with_name("citation-tuning.json")
         best = {} if scale.quick else tune(list(wanted), tuning, scale, log)
         return run_cells(name, cells(scale, best), path, scale.device, log, scale.execution)

@@ -32,7 +32,7 @@ class TrainConfig(TrainingSpec, NetworkSpec, DataSpec):
 
 
 def preset(dataset: str, model: str, conv: str) -> dict[str, Any]:
-    """Defaults for a dataset and a network: the paper's for scene graphs, those of GCN and GAT for citation networks.
+    """Defaults for a dataset and a network: the paper's for scene graphs, for example.
 
     >>> preset("stanford3dsg", "neural-tree", "sage")["lr"]
     0.005
