@@ -121,8 +121,8 @@ class CRFPosterior:
     @property
     def tables(self) -> Tensor:
         self._learned()
-        bases = self.head.pairs(self.field.pairs, self.edge_attr).tables[0]
-        return bases[: self.head.pairs.num_bases].detach()
+        table = self.head.pairs.table
+        return self._tables(table).tables[0, : self.head.pairs.num_bases].detach()
 
     @property
     def scale(self) -> Tensor:
