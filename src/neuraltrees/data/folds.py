@@ -87,8 +87,8 @@ def cross_fit(predict: Callable[[Tensor], Tensor], y: Tensor, folds: int = 5, se
     found = predict(y.clone())
     for part, rows in [(found, fold < 0), *parts]:
         if not isinstance(part, Tensor) or part.shape[:1] != y.shape or part.shape != found.shape:
-            came = tuple(part.shape) if isinstance(part, Tensor) else type(part).__name__
-            raise InputError(f"Expected predict to return a tensor with a row for each of {len(y)} items; got {came}.")
+            given = f"shape {tuple(part.shape)}" if isinstance(part, Tensor) else type(part).__name__
+            raise InputError(f"Expected predict to return a tensor with a row for each of {len(y)} items; got {given}.")
         found = torch.where(rows.to(part.device).view(-1, *[1] * (part.dim() - 1)), part, found)
     return found
 

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from neuraltrees.experiments.gap_protocols import FULL
 from neuraltrees.experiments.gap_protocols import Protocol as GapProtocol
 from neuraltrees.experiments.scene_pool import ScenePool, make_pool, split_scenes
 from neuraltrees.experiments.statistics import percent
-from neuraltrees.experiments.structured_scenes_page import draw
+from neuraltrees.experiments.structured_scenes_page import STATISTICS, draw
 from neuraltrees.inference.crf.approximate import loopy_beliefs, mean_field
 from neuraltrees.movable import moved
 from neuraltrees.nn import CRFHead
@@ -43,7 +43,6 @@ from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, ope
 
 NAME = "structured-scenes"
 LONGER = "head, three times the steps"
-STATISTICS = "class statistics + head"
 NETWORKS: dict[str, ModelName] = {
     "gnn": "gnn",
     "neural-tree": "neural-tree",
@@ -129,7 +128,7 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
                 continue
             if method == STATISTICS:
                 rival = store.get({**key, "method": "head"})
-                record = run_statistics(protocol, key, rival, lambda place=(scenes, coupling): pool_of(*place))
+                record = run_statistics(protocol, key, rival, partial(pool_of, scenes, coupling))
             else:
                 record = run_method(pool_of(scenes, coupling), protocol, key, scale.device)
             store.add(key, record)

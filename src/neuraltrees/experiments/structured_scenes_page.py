@@ -7,22 +7,21 @@ from pathlib import Path
 from neuraltrees.experiments.gap_page import column
 from neuraltrees.experiments.page import Block, Figure, Heading, Table
 from neuraltrees.experiments.statistics import Difference, mean_std, paired, percent
-from neuraltrees.plots.style import GREY, LOOKS, ORANGE, PURPLE, Look, line, panels, plain_numbers, save_both
+from neuraltrees.plots.style import LOOKS, ORANGE, PURPLE, Look, line, panels, plain_numbers, save_both
 from neuraltrees.tuning.store import Record, Results
 
 SHOWN = {
     "gnn": "GNN",
     "neural-tree": "neural tree",
     "head": "exact head",
-    "class statistics + head": "class statistics + head",
     "gnn + head": "GNN + head",
     "neural-tree + head": "neural tree + head",
 }
 MORE_LOOKS = {
-    "class statistics + head": Look(GREY, "X", "-"),
     "GNN + head": Look(ORANGE, "v", "--", ""),
     "neural tree + head": Look(PURPLE, "^", "--", ""),
 }
+STATISTICS = "class statistics + head"
 CAPTION = "Accuracy of networks and of the exact head against training scenes and coupling"
 
 
@@ -30,18 +29,26 @@ def draw(results: Results, folder: Path) -> list[Block]:
     """The page of the experiment."""
     size, coupling = results.subject["middle"]
     _draw_figure(results, folder)
+    statistics: list[Block] = [
+        Heading("Class statistics below the head", 3),
+        "The potentials of nodes come from a normal distribution per label, with its own mean and variances; only the "
+        "tables, a bias per label and a factor are learned, by pseudo-likelihood from cross-fitted probabilities "
+        "(`CRFPosterior`), on a CPU.",
+        statistics_table(results),
+    ]
+    if not results.find(method=STATISTICS):
+        statistics = []
     return [
         "The head is a conditional random field on the graph's own edges: a table per pair of node types, and "
         "potentials of nodes that are quadratic in their own features (alone) or come from the states of a network "
         "(below it). Its answers are exact marginals by tree decomposition. It learns by pseudo-likelihood, then by "
-        "the exact likelihood. On top of class statistics, a normal distribution per label with its own variances, "
-        "only its tables, a bias per label and a factor are learned, by pseudo-likelihood from cross-fitted "
-        "probabilities (`CRFPosterior`). Runs are paired: all methods have the same splits.",
+        "the exact likelihood. Runs are paired: all methods have the same splits.",
         verdict(results),
         Heading(f"Training scenes, coupling {coupling:g}", 3),
         accuracy_table(results, "scenes"),
         Heading(f"Label coupling, {size:,} training scenes", 3),
         accuracy_table(results, "coupling"),
+        *statistics,
         Heading("How much exactness matters", 3),
         "The same trained potentials, other inference: loopy belief propagation (50 rounds, damping 0.5) and naive "
         "mean field. The calibration error is that of the exact answers.",
@@ -73,13 +80,28 @@ def accuracy_table(results: Results, over: str) -> Table:
         some, rival, head = next(iter(methods.values())), best_network(methods), methods.get("head")
         shown = [mean_std(column(methods[name], "test")) if name in methods else "–" for name in SHOWN]
         more = paired(column(head, "test"), column(rival, "test")) if head is not None and rival is not None else "–"
-        gaps = [
-            f"{percent(column(each, 'test')) - percent(column(each, 'posterior')):+.1f}" if each else "–"
-            for each in (head, methods.get("class statistics + head"))
-        ]
-        rows.append([f"{value:,g}", f"{percent(column(some, 'posterior')):.1f}", *shown, more, *gaps])
-    last = ["head − better network", "head − posterior", "statistics + head − posterior"]
-    return Table([over, "posterior", *SHOWN.values(), *last], rows)
+        gap = _gap(head) if head else "–"
+        rows.append([f"{value:,g}", f"{percent(column(some, 'posterior')):.1f}", *shown, more, gap])
+    return Table([over, "posterior", *SHOWN.values(), "head − better network", "head − posterior"], rows)
+
+
+def statistics_table(results: Results) -> Table:
+    """The head on top of class statistics, against the head alone."""
+    rows = []
+    for record in results.find(method=STATISTICS):
+        where = {name: record["name"][name] for name in ("scenes", "coupling")}
+        heads = results.find(method="head", **where)
+        more = paired(column(record, "test"), column(heads[0], "test")) if heads else "–"
+        place = [f"{where['scenes']:,}", f"{where['coupling']:g}", f"{percent(column(record, 'posterior')):.1f}"]
+        error = f"{percent(column(record, 'calibration_error')):.1f}"
+        rows.append([*place, mean_std(column(record, "test")), more, _gap(record), error])
+    header = ["scenes", "coupling", "posterior", "class statistics + head", "− exact head", "− posterior"]
+    return Table([*header, "calibration error in %"], rows)
+
+
+def _gap(record: Record) -> str:
+    """The mean distance to the posterior in points."""
+    return f"{percent(column(record, 'test')) - percent(column(record, 'posterior')):+.1f}"
 
 
 def exactness_table(results: Results) -> Table:

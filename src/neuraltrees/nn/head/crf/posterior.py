@@ -121,8 +121,8 @@ class CRFPosterior:
     @property
     def tables(self) -> Tensor:
         self._learned()
-        bases: Tensor = self.head.pairs(self.field.pairs, self.edge_attr).tables[0]
-        return bases[: self.head.pairs.num_bases].detach()
+        (of_edges,) = self._tables(self.head.pairs.table)
+        return of_edges.tables[0, : self.head.pairs.num_bases].detach()
 
     @property
     def scale(self) -> Tensor:
