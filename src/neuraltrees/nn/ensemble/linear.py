@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from neuraltrees.nn.ensemble.precision import autocasts
 from neuraltrees.nn.ensemble.sparse import SparseMap
 
 SHARES = (16, 8, 4, 2)  # numbers of shares that rows may be divided into, for gradients of weights on a GPU
@@ -80,7 +81,8 @@ def product(h: Tensor | SparseMap, weight: Tensor) -> Tensor:
         return (h @ weight.transpose(0, 1).reshape(size, -1)).view(-1, runs, out)
     if runs == 1:
         return (h.squeeze(1) @ weight[0]).unsqueeze(1)
-    if torch.compiler.is_compiling():  # the compiler chooses the layout itself
+    # The compiler chooses the layout itself, and autocast the precision.
+    if torch.compiler.is_compiling() or autocasts(h):
         return torch.einsum("nrf,rfo->nro", h, weight)
     result: Tensor = _RunProduct.apply(h, weight)  # type: ignore[no-untyped-call]  # torch has no types here
     return result

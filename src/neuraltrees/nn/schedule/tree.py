@@ -60,7 +60,10 @@ class TreeRounds(Rounds):
 
     def trace(self, edge_index: Tensor, kappa: Tensor | None, edge_type: Tensor | None, num_nodes: int) -> RoundPlan:
         if kappa is None:
-            raise InputError("Expected kappa, the graph node of every leaf, with the edge_index of a tree; got none.")
+            raise InputError(
+                "Expected kappa, the graph node of every leaf, with the edge_index of a tree; got none. Call "
+                "model(data.x, model.plan(data)) with data from ToHTree."
+            )
         if self.body.relations and edge_type is None:
             raise InputError("Expected edge_type, since every edge type has its own weights; got none.")
         check_tree_edges(edge_index, kappa, num_nodes)
