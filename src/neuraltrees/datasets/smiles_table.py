@@ -102,7 +102,8 @@ def report_repeated(molecules: MoleculesFromSmiles, source: str, lines: Sequence
 
     rows: dict[str, list[int]] = {}
     for smiles, place in zip(molecules.smiles, molecules.kept, strict=True):
-        rows.setdefault(Chem.CanonSmiles(smiles), []).append(lines[place])
+        canonical = Chem.CanonSmiles(smiles)  # type: ignore[no-untyped-call]  # RDKit has no types here
+        rows.setdefault(canonical, []).append(lines[place])
     repeated = [where for where in rows.values() if len(where) > 1]
     if repeated:
         listed = [f"lines {', '.join(map(str, where[:SHOWN]))}" for where in repeated[:SHOWN]]

@@ -34,13 +34,13 @@ def full_precision(
     """
 
     @wraps(method)
-    def run(self: Any, h: Tensor, *arguments: P.args, **named: P.kwargs) -> T:
+    def run(self: Any, h: Tensor, /, *arguments: P.args, **named: P.kwargs) -> T:
         if not autocasts(h):
             return method(self, h, *arguments, **named)
         with torch.autocast(h.device.type, enabled=False):
             given: list[Any] = [_widened(each) for each in arguments]
             others: dict[str, Any] = {name: _widened(each) for name, each in named.items()}
-            return method(self, _widened(h), *given, **others)  # type: ignore[arg-type]  # the same, of another dtype
+            return method(self, _widened(h), *given, **others)
 
     return run
 
