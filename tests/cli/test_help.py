@@ -51,6 +51,15 @@ def test_an_example_that_does_not_parse_would_be_noticed() -> None:
         CLICK.commands["bench"].make_context("bench", ["--no-such-option"])
 
 
+@pytest.mark.parametrize("arguments", [[], *([name] for name in COMMANDS)], ids=["neuraltrees", *COMMANDS])
+def test_flags_are_listed_without_a_type(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """`--json <bool>` would look as if a value had to follow."""
+    with pytest.raises(SystemExit):
+        main([*arguments, "--help"])
+    help_text = capsys.readouterr().out
+    assert "--help" in help_text and "<bool>" not in help_text
+
+
 def plain_type(annotation: Any) -> str:
     """The name of a type, whether it may be None or not; paths and choices are texts."""
     if get_origin(annotation) is Literal:

@@ -144,8 +144,8 @@ def test_molecules_of_one_scaffold_are_in_one_part() -> None:
 
 HEADER = "Compound ID,SMILES,logS,active,kind,both,part\n"
 ROWS = [
-    f"m{n},C1{'C' * (n % 7 + 1)}C1{'O' * (n % 3)},{n / 10:.1f},{n % 2},{('low', 'mid', 'high')[n % 3]},"
-    f"{1 + n % 2},{('train', 'train', 'val', 'test')[n % 4]}\n"
+    f"m{n},C1{'C' * (n % 7 + 1)}C1{'O' * (n % 3)}{'C' * (n // 21)},{n / 10:.1f},{n % 2},"
+    f"{('low', 'mid', 'high')[n % 3]},{1 + n % 2},{('train', 'train', 'val', 'test')[n % 4]}\n"
     for n in range(40)
 ]
 
@@ -214,6 +214,17 @@ def test_rows_that_do_not_parse_are_reported_by_line(tmp_path: Path) -> None:
     many = ["x,C1CC,1.0,0,low,1,train\n"] * 9
     with pytest.warns(nt.NeuralTreesWarning, match=r"left out 9 rows .*; and 4 more\."):
         load_task(DataSpec(dataset=table(tmp_path, [*ROWS, *many]), smiles="SMILES", target="logS"))
+
+
+def test_molecules_in_several_rows_are_reported_where_a_random_split_may_part_them(tmp_path: Path) -> None:
+    rows = [*ROWS, "m40,OCC,1.0,0,low,1,test\n", "m41,CCO,1.1,1,low,1,train\n"]  # ethanol, written in two ways
+    random = DataSpec(dataset=table(tmp_path, rows), smiles="SMILES", target="logS")
+    with pytest.warns(
+        nt.NeuralTreesWarning, match=r"my.csv: 1 molecule stands in several rows \(lines 42, 43\), and a"
+    ):
+        load_task(random)
+    load_task(random.replace(split="scaffold"))  # which keeps them together; a warning would be an error here
+    load_task(random.replace(split_column="part"))
 
 
 WRONG: dict[str, tuple[dict[str, str], str]] = {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from neuraltrees import Classification
-from neuraltrees.datasets.targets import read_targets
+import pytest
+
+from neuraltrees import Classification, InputError
+from neuraltrees.datasets.targets import Kind, read_targets
 from neuraltrees.graph_files.table import Table
 
 
@@ -20,3 +22,10 @@ def test_texts_are_classes_as_they_are_written() -> None:
     assert isinstance(objective, Classification)
     assert [list(names) for names in objective.labels.values()] == [["B", "a", "b"]]
     assert y.tolist() == [2, 1, 0]
+
+
+@pytest.mark.parametrize("task", ["auto", "regression"])
+def test_a_decimal_comma_is_recognised(task: Kind) -> None:
+    column = [f"-{n},25" for n in range(60)]
+    with pytest.raises(InputError, match=r"Write numbers with a decimal point: -0\.25\."):
+        read_targets(Table("table.csv", {"logS": column}, tuple(range(2, 62))), ["logS"], task)

@@ -29,6 +29,7 @@ from neuraltrees.cli import (
     tune,
     view,
 )
+from neuraltrees.cli.flags import PlainCommand, PlainGroup
 from neuraltrees.cli.terminal import Volume, errors, warnings_in_one_line
 from neuraltrees.cli.volume import with_volume
 from neuraltrees.cli.wording import error_in_words, usage_in_words
@@ -39,6 +40,7 @@ AFTER_FIRST = 5.0  # seconds that other processes wait before they report an err
 
 app = typer.Typer(
     name="neuraltrees",
+    cls=PlainGroup,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="Learn on graphs through their H-trees: train, tune and apply networks, build H-trees, run exact inference.",
@@ -70,7 +72,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor.doctor,
 }
 for _name, _command in COMMANDS.items():
-    app.command(_name, help=_in_paragraphs(_command.__doc__))(with_volume(_command))
+    app.command(_name, cls=PlainCommand, help=_in_paragraphs(_command.__doc__))(with_volume(_command))
 
 
 @app.callback(invoke_without_command=True)

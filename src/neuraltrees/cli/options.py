@@ -22,7 +22,7 @@ Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Executor = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="What runs the trainings: processes of this machine, or ray; the results are the same."
+        metavar="NAME", help="What does the work: processes of this machine, or ray; the results are the same."
     ),
 ]
 RayAddress = Annotated[

@@ -96,12 +96,14 @@ def predict(
 
     Example: neuraltrees predict solubility "CC(=O)Oc1ccccc1C(=O)O"
 
-    Example: neuraltrees predict scenes scene.json --known confirmed.json
+    Example: neuraltrees predict scenes scene.json --known confirmed.json --out labelled.json
 
     Example: neuraltrees predict neuraltrees-runs/synthetic-neural-tree-sage/model.safetensors scene.json
     """
     if out is not None:
         check_folder(out)
+    if not input:
+        raise InputError("Expected GRAPHS as a file or a SMILES; got an empty text.")
     with working("loading"):
         from neuraltrees.data.json_graphs import read_graphs
         from neuraltrees.data.known_labels import read_known

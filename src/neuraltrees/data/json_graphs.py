@@ -34,6 +34,12 @@ class JsonGraph(BaseModel):
     edge_attr: list[list[float]] | None = None
 
 
+SCENE = (
+    " It looks like a scene graph, which this model cannot read: use the model that comes with the package, scenes, or "
+    "one that was trained with --dataset scenes:FOLDER."
+)
+
+
 def read_graphs(
     path: PathLike, types: Sequence[str], edge_features: bool = False, ragged: bool = False
 ) -> tuple[list[Data], list[list[str]]]:
@@ -73,12 +79,20 @@ def graphs_of(
             detail = error.errors()[0]
             where = ".".join(map(str, detail["loc"])) or "graph"
             came = "" if detail["type"] == "missing" else f"; got {detail['input']!r:.80}"
-            raise InputError(f"{place}: expected {where} {rule_in_words(detail['msg'])}{came}.") from None
+            remedy = SCENE if _is_scene(each) else ""
+            raise InputError(f"{place}: expected {where} {rule_in_words(detail['msg'])}{came}.{remedy}") from None
         if edge_features and graph.edge_attr is None:
             raise InputError(f"{place}: expected edge_attr, a list of numbers per edge, which the network reads.")
         graphs.append(_data(graph, types, place, ragged))
         names.append([node.name or str(i) for i, node in enumerate(graph.nodes)])
     return graphs, names
+
+
+def _is_scene(content: Any) -> bool:
+    """Whether it looks like a scene graph of a robot rather than a graph with features."""
+    nodes = content.get("nodes") if isinstance(content, dict) else None
+    first = nodes[0] if isinstance(nodes, list) and nodes else None
+    return isinstance(first, dict) and "x" not in first and not first.keys().isdisjoint({"layer", "id", "position"})
 
 
 def _data(graph: JsonGraph, types: Sequence[str], place: str, ragged: bool) -> Data:

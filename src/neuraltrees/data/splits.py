@@ -145,7 +145,10 @@ def _drawn(count: int, shares: tuple[float, float, float], seed: int) -> Split:
             raise InputError(f"Expected the share {name} between 0 and 1; got {share!r}.")
     train, val, test = shares
     if sum(shares) > 1 + 1e-9:
-        raise InputError(f"Expected shares that sum to at most 1; got {train} + {val} + {test}.")
+        raise InputError(
+            f"Expected shares to train, validate and test on that sum to at most 1; got {train} + {val} + {test}. "
+            f"Lower train_share to {1 - val - test:.3g} or less, or the other two."
+        )
     num_val, num_test = round(val * count), round(test * count)
     rest = count - num_val - num_test
     num_train = rest if sum(shares) > 1 - 1e-9 else min(round(train * count), rest)

@@ -47,6 +47,8 @@ def load_smiles(spec: DataSpec) -> Task:
     objective, y = read_targets(table, names, spec.task)
     molecules = MoleculesFromSmiles(texts)
     report_skipped(molecules.skipped, table.source, table.lines)
+    if spec.split == "random" and spec.split_column is None:
+        report_repeated(molecules, table.source, table.lines)
     if not len(molecules):
         raise InputError(
             f"{table.source}: expected SMILES in column {spec.smiles!r}; none of {len(table)} cells parses. The first: "
@@ -89,6 +91,30 @@ def report_skipped(skipped: Sequence[Unreadable], source: str, lines: Sequence[i
         NeuralTreesWarning,
         stacklevel=2,
     )
+
+
+def report_repeated(molecules: MoleculesFromSmiles, source: str, lines: Sequence[int]) -> None:
+    """Warns about molecules in several rows, by their lines: a random split may train on one row and test on another.
+
+    Molecules are compared by their canonical SMILES.
+    """
+    from rdkit import Chem
+
+    rows: dict[str, list[int]] = {}
+    for smiles, place in zip(molecules.smiles, molecules.kept, strict=True):
+        canonical = Chem.CanonSmiles(smiles)  # type: ignore[no-untyped-call]  # RDKit has no types here
+        rows.setdefault(canonical, []).append(lines[place])
+    repeated = [where for where in rows.values() if len(where) > 1]
+    if repeated:
+        listed = [f"lines {', '.join(map(str, where[:SHOWN]))}" for where in repeated[:SHOWN]]
+        rest = [f"and {len(repeated) - SHOWN:,} more"] if len(repeated) > SHOWN else []
+        noun = "molecule stands" if len(repeated) == 1 else "molecules stand"
+        warnings.warn(
+            f"{source}: {len(repeated):,} {noun} in several rows ({'; '.join(listed + rest)}), and a random split may "
+            f"put one row into training and another into test. Merge them, or split by scaffold.",
+            NeuralTreesWarning,
+            stacklevel=2,
+        )
 
 
 def _parts(table: Table, name: str) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -111,14 +112,21 @@ def _number(cell: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def _point(cell: str) -> str:
+    """What to do about a number with a decimal comma; nothing for any other text."""
+    if not re.fullmatch(r"[+-]?\d+,\d+", cell):
+        return ""
+    return f"Write numbers with a decimal point: {cell.replace(',', '.')}."
+
+
 def _numbers(table: Table, name: str, column: Sequence[str]) -> list[float]:
     found = []
     for row, cell in enumerate(column):
         number = math.nan if is_missing(cell) else _number(cell)
         if number is None:
             raise InputError(
-                f"{table.place(row)}: expected a number in column {name!r}; got {cell!r:.40}. Leave the cell empty if "
-                f"it is not known, or learn classes: task=classification."
+                f"{table.place(row)}: expected a number in column {name!r}; got {cell!r:.40}. "
+                + (_point(cell) or "Leave the cell empty if it is not known, or learn classes: task=classification.")
             )
         found.append(number)
     return found
@@ -133,7 +141,7 @@ def _classes(table: Table, name: str, column: Sequence[str]) -> tuple[Objective,
     if len(values) > MOST_CLASSES:
         raise InputError(
             f"{table.source}: expected at most {MOST_CLASSES} classes in column {name!r}; got {len(values)}: "
-            f"{_some(values)}. For numbers: task=regression."
+            f"{_some(values)}. {_point(values[0]) or 'For numbers: task=regression.'}"
         )
     key = float if numeric else str
     labels = sorted(values, key=key)

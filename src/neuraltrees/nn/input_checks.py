@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from neuraltrees.errors import InputError
+from neuraltrees.nn.ensemble.precision import autocasts
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.plan import Plan
 from neuraltrees.nn.schedule.edge_checks import has_values
@@ -38,6 +40,29 @@ def check_features(network: Network, x: Tensor | SparseMap, plan: Plan) -> None:
             raise InputError(f"Expected {network.in_channels} features per node; got {x.shape[-1]}.")
         if isinstance(x, Tensor) and not x.is_floating_point():
             raise InputError(f"Expected features x as floats; got {x.dtype}. Use x.float(), or Categories.")
+        check_precision(network, x)
+
+
+def check_plan_alone(**given: Tensor | None) -> None:
+    """Raises `InputError` for what a plan holds already, such as edge features in the place of another argument."""
+    extra = [name for name, value in given.items() if value is not None]
+    if extra:
+        raise InputError(
+            f"Expected nothing but x, the plan and edge_attr; got {' and '.join(extra)} as well, which a plan holds. "
+            f"Call model(x, plan), or model(x, plan, edge_attr=edge_attr)."
+        )
+
+
+def check_precision(network: Network, x: Tensor | SparseMap) -> None:
+    """Raises `InputError` if features and weights differ in precision; autocast and the compiler convert them."""
+    if not isinstance(x, Tensor) or torch.compiler.is_compiling() or autocasts(x):
+        return
+    kind = next(network.parameters()).dtype
+    if x.dtype != kind:
+        raise InputError(
+            f"Expected features x of the dtype of the weights, {kind}; got {x.dtype}. Convert one of them: "
+            f"x.to({kind}), or model.to({x.dtype})."
+        )
 
 
 def check_types(network: Network, node_type: Tensor | None) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.head import Places
-from neuraltrees.nn.input_checks import check_types
+from neuraltrees.nn.input_checks import check_plan_alone, check_types
 from neuraltrees.nn.network import Network
 from neuraltrees.nn.plan import Plan
 from neuraltrees.nn.schedule import FeatureLayers, GraphRounds, TreeRounds
@@ -42,7 +42,7 @@ class NeuralTree(Network):
     def forward(
         self,
         x: Tensor | SparseMap,
-        edge_index: Tensor | Plan,
+        edge_index: Tensor | Plan | None = None,
         kappa: Tensor | None = None,
         node_type: Tensor | None = None,
         edge_type: Tensor | None = None,
@@ -73,6 +73,7 @@ class NeuralTree(Network):
         :math:`(n, R, C)`, and :math:`(G, C)` or :math:`(G, R, C)` per graph
         """
         if isinstance(edge_index, Plan):
+            check_plan_alone(kappa=kappa, node_type=node_type, edge_type=edge_type, batch=batch)
             return self.answers(x, edge_index, edge_attr)
         given = {} if members is None else {"members": members}
         rounds = self._traced_rounds(x, edge_index, kappa, edge_type, **given)
@@ -95,7 +96,7 @@ class GNN(Network):
     def forward(
         self,
         x: Tensor | SparseMap,
-        edge_index: Tensor | Plan,
+        edge_index: Tensor | Plan | None = None,
         node_type: Tensor | None = None,
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
@@ -107,6 +108,7 @@ class GNN(Network):
         edge_attr :math:`(m, D)` → :math:`(n, C)` or :math:`(n, R, C)`; :math:`(G, C)` or :math:`(G, R, C)` per graph
         """
         if isinstance(edge_index, Plan):
+            check_plan_alone(node_type=node_type, batch=batch)
             return self.answers(x, edge_index, edge_attr)
         rounds = self._traced_rounds(x, edge_index)
         return self.answers(x, _traced(self, rounds, node_type, batch, num_graphs), edge_attr)
@@ -143,6 +145,7 @@ class MLP(Network):
         :math:`(n, R, C)`; :math:`(G, C)` or :math:`(G, R, C)` per graph
         """
         if isinstance(edge_index, Plan):
+            check_plan_alone(node_type=node_type, batch=batch)
             return self.answers(x, edge_index, edge_attr)
         edges = torch.zeros(2, 0, dtype=torch.int64) if edge_index is None else edge_index
         rounds = self._traced_rounds(x, edges)

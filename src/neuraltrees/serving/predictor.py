@@ -55,6 +55,10 @@ class Predictor:
         self.network = bundle.build().to(self.device)
         self._plans: OrderedDict[str, tuple[Plan, int]] = OrderedDict()  # with the number of nodes
 
+    def __repr__(self) -> str:
+        objective = type(self.bundle.objective).__name__
+        return f"{type(self).__name__}({self.bundle.network.name}, {objective}, device={self.device})"
+
     @classmethod
     def load(
         cls,
@@ -71,8 +75,8 @@ class Predictor:
             allow: code that the file may import, as MODULE:NAME.
             threads: CPU threads to compute with.
 
-        >>> Predictor.load("scenes").bundle.types
-        ('room', 'object')
+        >>> Predictor.load("solubility")
+        Predictor(neural-tree + bags (graph+tree), Regression, device=cpu)
         """
         return cls(Bundle.load(find_model(path), allow), device, threads)
 

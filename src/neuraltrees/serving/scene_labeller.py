@@ -16,6 +16,7 @@ from neuraltrees.scenes.scene_data import SceneData
 from neuraltrees.scenes.shares import Shares
 from neuraltrees.scenes.tracker import SceneTracker
 from neuraltrees.scenes.write import NodeLabel
+from neuraltrees.serving.shipped import find_model
 from neuraltrees.training.bundle import Bundle
 from neuraltrees.training.device import check_device
 from neuraltrees.training.threads import computing_with
@@ -70,8 +71,18 @@ class SceneLabeller:
     def load(
         cls, path: PathLike, device: torch.device | str = "cpu", allow: Sequence[str] = (), threads: int = 1
     ) -> SceneLabeller:
-        """The labeller of a model file that `Bundle.save` or `neuraltrees train` wrote; see `Bundle.load`."""
-        return cls(Bundle.load(path, allow), device, threads)
+        """The labeller of a model file that `Bundle.save` or `neuraltrees train` wrote; see `Bundle.load`.
+
+        Args:
+            path: the file; or "scenes", the model that comes with the package.
+            device: where to compute.
+            allow: code that the file may import, as MODULE:NAME.
+            threads: CPU threads to compute with.
+
+        >>> SceneLabeller.load("scenes").format
+        SceneFormat(object: 36 labels, room: 16 labels; 5 relations)
+        """
+        return cls(Bundle.load(find_model(path), allow), device, threads)
 
     @property
     def reads_labels(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -89,9 +90,13 @@ def in_words(epoch: Epoch, metric: Metric, left: float, width: int | None = None
     'epoch    7/1000  0:01:23 left  val 25.0 %  best 35.0 %  loss 0.500'
     >>> in_words(*shown, width=60)
     'epoch    7/1000  0:01:23 left  val 25.0 %  best 35.0 %'
+    >>> unknown = Epoch(1, 9, torch.tensor([0.5]), *[torch.tensor([float("nan")])] * 2, torch.tensor([-torch.inf]))
+    >>> in_words(unknown, shown[1], 83.0)  # nothing was evaluated yet
+    'epoch 1/9  0:01:23 left  val –  best –  loss 0.500'
     """
     minutes, seconds = divmod(round(left), 60)
-    val, best = (metric.show(float(each.nanmean())) for each in (epoch.val, epoch.best_val))
+    means = [float(each.nanmean()) for each in (epoch.val, epoch.best_val)]
+    val, best = (metric.show(mean) if math.isfinite(mean) else "–" for mean in means)
     parts = [
         f"epoch {epoch.number:>{len(str(epoch.of))}}/{epoch.of}",
         f"{minutes // 60}:{minutes % 60:02}:{seconds:02} left",

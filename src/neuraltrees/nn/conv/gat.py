@@ -164,11 +164,12 @@ def _attention(logit: Tensor, own: Tensor, bound: Attention) -> tuple[Tensor, Te
 
     Shapes: logit :math:`(E, *, heads)`, own :math:`(M, *, heads)` → the same
     """
-    count = bound.count.view(-1, *[1] * (logit.dim() - 1))
+    kind = torch.promote_types(logit.dtype, own.dtype)  # they differ under autocast
+    logit, own = logit.to(kind), own.to(kind)
+    count = bound.count.to(kind).view(-1, *[1] * (logit.dim() - 1))
     if torch.compiler.is_exporting():
         # Programs of AOTInductor crash if several rounds compute a maximum per state (`scatter_reduce`). In double
         # precision one maximum for all states suffices: shares below exp(-700) are zero.
-        kind = own.dtype
         logit, own, count = logit.double(), own.double(), count.double()
         highest = torch.cat([logit, own]).amax(0)
         weight, own = (logit - highest).exp() * count, (own - highest).exp()

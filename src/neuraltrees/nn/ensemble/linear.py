@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from neuraltrees.nn.ensemble.combined import Combined
+from neuraltrees.nn.ensemble.precision import autocasts
 from neuraltrees.nn.ensemble.sparse import SparseMap
 
 States: TypeAlias = Tensor | SparseMap | Combined
@@ -85,7 +86,8 @@ def product(h: States, weight: Tensor) -> Tensor:
         return (h @ weight.transpose(0, 1).reshape(size, -1)).view(-1, runs, out)
     if runs == 1:
         return (h.squeeze(1) @ weight[0]).unsqueeze(1)
-    if torch.compiler.is_compiling():  # the compiler chooses the layout itself
+    # The compiler chooses the layout itself, and autocast the precision.
+    if torch.compiler.is_compiling() or autocasts(h):
         return torch.einsum("nrf,rfo->nro", h, weight)
     result: Tensor = _RunProduct.apply(h, weight)  # type: ignore[no-untyped-call]  # torch has no types here
     return result

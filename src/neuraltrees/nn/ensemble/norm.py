@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from neuraltrees.nn import triton_kernels
 from neuraltrees.nn.ensemble import fused_norm
+from neuraltrees.nn.ensemble.precision import full_precision
 from neuraltrees.nn.parallel.group import Group
 
 
@@ -65,7 +66,11 @@ class RunBatchNorm(nn.Module):
         new = self(h, weight, group)
         return without_padding(new.relu() if relu else new, weight)
 
+    @full_precision
     def _statistics(self, h: Tensor, copies: Tensor | None, group: Group | None) -> tuple[Tensor, Tensor]:
+        """Mean and variance in the precision of the running ones."""
+        h = h.to(self.running_mean.dtype)
+        copies = None if copies is None else copies.to(h.dtype)
         momentum: Tensor | float = self.momentum
         if group is not None and not group.alone:
             copies = h.new_ones(h.shape[0]) if copies is None else copies

@@ -226,8 +226,9 @@ class _Rows:
         flat = h.flatten(1)
         if self.single or not len(self.start):
             return flat.index_select(0, self.index).view(-1, *h.shape[1:])
+        value = None if self.value is None else self.value.to(flat.dtype)  # mixed or double precision
         # As torch.nn.functional.embedding_bag without its checks, which matter in many small calls.
-        sums: Tensor = torch.embedding_bag(flat, self.index, self.start, False, 0, False, self.value, False)[0]
+        sums: Tensor = torch.embedding_bag(flat, self.index, self.start, False, 0, False, value, False)[0]
         return sums.view(-1, *h.shape[1:])
 
 

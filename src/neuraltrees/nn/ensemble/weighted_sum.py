@@ -63,6 +63,9 @@ class FusedSum:
         if groups not in self._tables:
             self._tables[groups] = _Tables.of(self.messages, groups, self.device)
         tables = self._tables[groups]
+        if h.dtype != weight.dtype:  # under autocast, exponentials are in higher precision than products
+            kind = torch.promote_types(h.dtype, weight.dtype)
+            h, weight = h.to(kind), weight.to(kind)
         out: Tensor = _Apply.apply(h, weight, tables)  # type: ignore[no-untyped-call]  # torch has no types here
         return out
 

@@ -76,7 +76,10 @@ class TreeRounds(Rounds):
         members: Tensor | None = None,
     ) -> RoundPlan:
         if kappa is None:
-            raise InputError("Expected kappa, the graph node of every leaf, with the edge_index of a tree; got none.")
+            raise InputError(
+                "Expected kappa, the graph node of every leaf, with the edge_index of a tree; got none. Call "
+                "model(data.x, model.plan(data)) with data from ToHTree."
+            )
         if self.body.relations and edge_type is None:
             raise InputError("Expected edge_type, since every edge type has its own weights; got none.")
         if self.start != "zero" and members is None:

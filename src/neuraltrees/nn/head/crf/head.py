@@ -15,6 +15,7 @@ from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.inference.crf import Evidence, Limits, Solver, Structure, Tables
+from neuraltrees.nn.ensemble.precision import full_precision
 from neuraltrees.nn.head.crf.lessons import Field, Learning, Lesson, checked_labels, hide
 from neuraltrees.nn.head.crf.pairs import Pairs
 from neuraltrees.nn.head.crf.parts import Gathering, Parted
@@ -200,6 +201,7 @@ class CRFHead(Head):
                 "with edge_channels. Set edge_features=False, or use one process."
             )
 
+    @full_precision
     def forward(self, h: Tensor, places: Field | Parted[Field], edge_attr: Tensor | None = None) -> Tensor:
         field = places.whole if isinstance(places, Parted) else places
         unary, tables = self.potentials(h, places, edge_attr)
@@ -208,6 +210,7 @@ class CRFHead(Head):
         answers = _own(self._logarithm(marginals, unary).transpose(0, 1), places)
         return answers if self.runs is not None else answers.squeeze(1)
 
+    @full_precision
     def loss(self, h: Tensor, given: Lesson | Parted[Lesson], edge_attr: Tensor | None = None) -> Tensor:
         """The loss of every node, zero where the lesson has no label. Shapes: → :math:`(n, R)`"""
         lesson = given.whole if isinstance(given, Parted) else given
