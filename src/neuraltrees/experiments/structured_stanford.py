@@ -37,7 +37,7 @@ from neuraltrees.training.fitting import fit
 from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.tuning.record import machine
-from neuraltrees.tuning.store import Name, Record, Results, in_words, open_store
+from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, open_store
 
 NAME = "structured-stanford"
 HIDDEN_LAYER = "neuraltrees.nn.schedule:HiddenLayer"
@@ -89,7 +89,7 @@ class Protocol:
     average: float = 0.98
     trees: int = 500
     folds: int = 5
-    priors: tuple[float, ...] = (2.0, 5.0, 10.0)
+    priors: tuple[float, ...] = (2.0, 5.0)
     gate_factor: float = 4.0
 
     def quick(self) -> Protocol:
@@ -174,6 +174,9 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
             for name in names:
                 if store.get(name) is None and scale.wants(name):
                     point = name if is_trial(name) else chosen(store.results, name)
+                    if point is not name and name["method"] == TREES_AND_HEAD:  # a forest has its members already
+                        _keep(store, name, point)
+                        continue
                     members = 1 if point is name else protocol.members
                     given = (point, members, protocol, scale.device, scale.data_root)
                     work[pool.submit(run_method, *given)] = name
@@ -189,6 +192,12 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
             run(protocol.trials(share))
             run(protocol.finals(share))
     return store.results
+
+
+def _keep(store: Store, name: Name, point: Name) -> None:
+    """Adds the record of a trial as that of its method."""
+    found = store.results.one(**point)
+    store.add(name, {key: value for key, value in found.items() if key not in ("name", "settings")})
 
 
 def is_trial(name: Name) -> bool:

@@ -38,7 +38,7 @@ class _Weights:
 class CRFPosterior:
     r"""Corrects the probabilities of any model by the labels of neighbours, known and unknown:
 
-    .. math:: p(y) \propto \exp\Bigl(\sum_v \bigl(a \log \tilde p_v(y_v) + b_{y_v}\bigr)
+    .. math:: p(y) \propto \exp\Bigl(\sum_v \bigl(a \log q_v(y_v) + b_{y_v}\bigr)
         + \sum_{uv \in E} θ_{uv}(y_u, y_v)\Bigr)
 
     with the tables θ_uv of `CRFHead`: one per pair of node types, mixed by the features of the edge if it has any.
@@ -56,7 +56,7 @@ class CRFPosterior:
         labels: number of labels, or the number for each node type, such as `{"room": 15, "object": 35}`.
         prior: precision of the normal prior of the entries of tables.
         gate_prior: the same for tables that are weighted by features of edges.
-        smoothing: the share ε of label frequencies in :math:`\tilde p = (1 - ε) p + ε f`.
+        smoothing: the share ε of label frequencies in the smoothed probabilities :math:`q = (1 - ε) p + ε f`.
         states, max_treewidth, samples, memory_limit: bounds of inference on wide graphs; see `CRF`.
 
     Attributes:
