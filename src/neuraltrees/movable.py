@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import torch
@@ -22,7 +23,7 @@ def moved(value: T, device: torch.device) -> T:
     found: Any = value
     if isinstance(value, Tensor):
         found = value.to(device)
-    elif isinstance(value, type):
+    elif value is None or isinstance(value, type | int | str):
         pass
     elif callable(move := getattr(value, "to", None)):
         found = move(device)
@@ -41,9 +42,14 @@ def moved(value: T, device: torch.device) -> T:
 
 def moved_fields(value: T, device: torch.device) -> T:
     """A dataclass with the tensors of all its fields on a device."""
-    names = [each.name for each in fields(value) if each.init]  # type: ignore[arg-type]  # a dataclass
-    parts = {name: getattr(value, name) for name in names}
+    parts = {name: getattr(value, name) for name in _names(type(value))}
     changed = {name: moved(part, device) for name, part in parts.items()}
     if all(changed[name] is part for name, part in parts.items()):
         return value
     return replace(value, **changed)  # type: ignore[type-var]  # a dataclass
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    """The fields of a dataclass that its constructor takes."""
+    return tuple(each.name for each in fields(kind) if each.init)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from neuraltrees.scenes.report import Findings
 from neuraltrees.scenes.scene import ADJACENT, IN, Float64, NodeId, Scene
+
+# Type, name, label, position, size, centre of the box and attributes of a node.
+_Node: TypeAlias = tuple[int, str | None, int, Sequence[float], Sequence[float], Sequence[float], Mapping[str, Any]]
 
 
 class SceneBuilder:
@@ -20,14 +23,8 @@ class SceneBuilder:
         self._number: dict[NodeId, int] = {}
         self._kinds: dict[str, int] = {}
         self._relations: dict[str, int] = {}
-        self._node_type: list[int] = []
-        self._names: list[str | None] = []
-        self._labels: list[int] = []
-        self._positions: list[Sequence[float]] = []
-        self._sizes: list[Sequence[float]] = []
-        self._centres: list[Sequence[float]] = []
+        self._nodes: list[_Node] = []
         self._embeddings: dict[int, npt.NDArray[np.float32]] = {}
-        self._attributes: list[Mapping[str, Any]] = []
         self._edges: dict[tuple[int, int, int], None] = {}
 
     def add_node(
@@ -43,32 +40,24 @@ class SceneBuilder:
         attributes: Mapping[str, Any],
     ) -> None:
         """Adds a node unless another one has its id; unknown numbers are NaN."""
-        number = len(self._node_type)
+        number = len(self._nodes)
         if self._number.setdefault(node_id, number) != number:
             self.findings.drop("duplicate ids", node_id)
             return
-        self._node_type.append(self._kinds.setdefault(node_type, len(self._kinds)))
-        self._names.append(name)
-        self._labels.append(label)
-        self._positions.append(position)
-        self._sizes.append(size)
-        self._centres.append(centre)
-        self._attributes.append(attributes)
+        kind = self._kinds.setdefault(node_type, len(self._kinds))
+        self._nodes.append((kind, name, label, position, size, centre, attributes))
         if embedding is not None:
             self._embeddings[number] = embedding
-
-    def has_node(self, node_id: NodeId) -> bool:
-        return node_id in self._number
 
     def has_any(self) -> bool:
         return bool(self._number)
 
     def add_edge(self, source: NodeId, target: NodeId, relation: str) -> None:
         """Adds an edge unless an end is missing or the edge has been added before."""
-        if source not in self._number or target not in self._number:
+        a, b = self._number.get(source), self._number.get(target)
+        if a is None or b is None:
             self.findings.drop("dangling edges", f"{source} - {target}")
             return
-        a, b = self._number[source], self._number[target]
         if a == b:
             self.findings.drop("self-loops", source)
             return
@@ -80,21 +69,23 @@ class SceneBuilder:
             self._edges[a, b, kind] = None
 
     def scene(self, format: str, version: str = "", metadata: Mapping[str, Any] | None = None) -> Scene:
-        def rows(values: list[Sequence[float]]) -> Float64:
+        def rows(values: Sequence[Sequence[float]]) -> Float64:
             return np.array(values, dtype=np.float64).reshape(-1, 3)
 
+        columns: Sequence[Any] = tuple(zip(*self._nodes, strict=True)) or ((),) * 7
+        node_type, names, labels, positions, sizes, centres, attributes = columns
         edges = np.array(list(self._edges), dtype=np.int64).reshape(-1, 3)
         return Scene(
             tuple(self._number),
             tuple(self._kinds),
-            np.array(self._node_type, dtype=np.int64),
-            tuple(self._names),
-            np.array(self._labels, dtype=np.int64),
-            rows(self._positions),
-            rows(self._sizes),
-            rows(self._centres),
+            np.array(node_type, dtype=np.int64),
+            names,
+            np.array(labels, dtype=np.int64),
+            rows(positions),
+            rows(sizes),
+            rows(centres),
             self._embeddings,
-            tuple(self._attributes),
+            attributes,
             edges[:, :2],
             tuple(self._relations),
             edges[:, 2],

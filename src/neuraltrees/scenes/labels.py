@@ -116,6 +116,11 @@ class LabelSpace:
             found.setdefault(name, number)
         return found
 
+    @cached_property
+    def numbers_in_order(self) -> tuple[int | None, ...]:
+        """The number that scenes use for each of `names`; None if there is none."""
+        return tuple(self._first_number.get(name) for name in self.names)
+
     @property
     def unknown(self) -> int:
         """The place of `unknown`."""

@@ -119,7 +119,7 @@ def _add_node(
     if type(node_id) is not int or not 0 <= node_id < MOST_ID:
         findings.drop("malformed nodes", f"id {node_id!r:.40}")
         return
-    if builder.has_node(node_id):
+    if node_id in depth:
         findings.drop("duplicate ids", node_id)
         return
     attributes = record.get("attributes")
@@ -210,8 +210,7 @@ def _box(box: Any) -> tuple[Triple, Triple] | None:
 
 
 def _add_edge(record: Any, builder: SceneBuilder, depth: Mapping[int, int]) -> None:
-    ends = (record.get("source"), record.get("target")) if type(record) is dict else (None, None)
-    source, target = ends
+    source, target = (record.get("source"), record.get("target")) if type(record) is dict else (None, None)
     if type(source) is not int or type(target) is not int:
         builder.findings.drop("malformed edges", f"{source!r:.28} - {target!r:.28}")
         return

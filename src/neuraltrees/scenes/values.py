@@ -24,6 +24,9 @@ def triple(value: Any) -> Triple | None:
     if type(value) is not list or len(value) != 3:
         return None
     x, y, z = value
+    if type(x) is type(y) is type(z) is float:  # as in nearly all files
+        near = -FARTHEST <= x <= FARTHEST and -FARTHEST <= y <= FARTHEST and -FARTHEST <= z <= FARTHEST
+        return (x, y, z) if near else None
     for each in value:
         if type(each) is not float and type(each) is not int:
             return None

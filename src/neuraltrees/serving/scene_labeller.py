@@ -168,9 +168,10 @@ class SceneLabeller:
             mine = np.flatnonzero(node_type == self.format.types.index(kind)).tolist()
             space = self.format.labels[kind]
             own = own_space(scene, kind)
-            numbers = [
-                own.number(name) if own is not None and name in own else space.number(name) for name in space.names
-            ]
+            numbers = space.numbers_in_order
+            if own is not None:
+                both = zip(space.names, numbers, strict=True)
+                numbers = tuple(own.number(name) if name in own else number for name, number in both)
             shares = np.clip(rows[mine, : len(space)], 0.0, 1.0)
             places = {name: place for place, name in enumerate(space.names)}
             for i, best, row in zip(mine, shares.argmax(1).tolist(), shares, strict=True):

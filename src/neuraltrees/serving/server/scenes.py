@@ -140,14 +140,16 @@ def _labelled(content: dict[str, Any], labels: Labels) -> bytes:
 
 
 def _as_json(scene: Scene, labels: Labels, top: int) -> bytes:
-    kinds, number = scene.node_type.tolist(), scene.number
+    kinds, number, types = scene.node_type.tolist(), scene.number, scene.types
     nodes = []
     for (node_id, label), best in zip(labels.items(), _most_probable(labels, top), strict=True):
-        entry: dict[str, Any] = {"id": node_id, "type": scene.types[kinds[number[node_id]]], "label": label.name}
+        entry: dict[str, Any] = {"id": node_id, "type": types[kinds[number[node_id]]], "label": label.name}
         if label.label is not None:
             entry["number"] = label.label
         if label.probabilities is not None:
-            entry["probability"] = round(label.probabilities[label.name], 6)
+            first = best[0] if best else {}
+            known = first.get("label") == label.name
+            entry["probability"] = first["probability"] if known else round(label.probabilities[label.name], 6)
             entry["top"] = best
         nodes.append(entry)
     return write_json({"nodes": nodes, "report": str(scene.report)})

@@ -27,6 +27,8 @@ class RunTable(nn.Module):
         runs: number of independent runs.
         start: their initial value; None for random values.
 
+    `forward` adds `shift` to the vectors before it chooses among them.
+
     Shapes: a map from the rows to :math:`M` of them → :math:`(M, *, width)`
     """
 
@@ -43,8 +45,9 @@ class RunTable(nn.Module):
         bound = 1 / math.sqrt(self.weight.shape[-1])
         nn.init.uniform_(self.weight, -bound, bound)
 
-    def forward(self, chosen: Map) -> Tensor:
-        return chosen(self.weight if self.weight.dim() == 2 else self.weight.transpose(0, 1))
+    def forward(self, chosen: Map, shift: float = 0.0) -> Tensor:
+        weight = self.weight + shift if shift else self.weight
+        return chosen(weight if weight.dim() == 2 else weight.transpose(0, 1))
 
 
 class EdgeGeometry(nn.Module):

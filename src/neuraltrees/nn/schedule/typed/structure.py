@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -97,12 +98,14 @@ class TypedStructure:
             *rest,
         )
 
+    @cached_property
     def first_states(self) -> Tensor:
         """The row of every tree node in the initial states, graph nodes then bags. Shapes: → :math:`(N)`"""
         place = torch.empty_like(self.kind)
         place = place.index_copy(0, self.leaf, self.kappa)
         return place.index_copy(0, self.bag, self._bag_rows())
 
+    @cached_property
     def bag_rows(self) -> Tensor:
         """The number of every tree node among bags; undefined for leaves. Shapes: → :math:`(N)`"""
         return torch.zeros_like(self.kind).index_copy(0, self.bag, self._bag_rows() - self.num_nodes)
@@ -118,7 +121,11 @@ class TypedStructure:
         source, target = kind[self.edge_index[0]], kind[self.edge_index[1]]
         return (source * 3 + self.edge_type) * kinds + target
 
-    def messages(self, first: bool, last: bool, gated: bool, directions: bool, dtype: torch.dtype) -> Messages:
+    def degree(self, dtype: torch.dtype) -> Tensor:
+        """The number of neighbours of every tree node. Shapes: → :math:`(N)`"""
+        return sum_rows(torch.ones_like(self.edge_type, dtype=dtype), self.edge_index[1], self.kind.shape[0])
+
+    def messages(self, first: bool, last: bool, gated: bool, directions: bool, degree: Tensor) -> Messages:
         """The messages of a round.
 
         Args:
@@ -126,20 +133,20 @@ class TypedStructure:
             last: whether the states after it are those of leaves only.
             gated: whether every message has its own row, after those of the states.
             directions: whether the relation of a message is its direction.
-            dtype: dtype of counts and degrees.
+            degree: see `degree`; counts have its dtype.
+
+        Shapes: degree :math:`(N)`
         """
         chosen = self.leaf_edge if last else slice(None)
         source, target, kind = self.edge_index[0][chosen], self.edge_index[1][chosen], self.edge_type[chosen]
-        count = torch.ones_like(source, dtype=dtype)
-        everywhere = torch.ones_like(self.edge_type, dtype=dtype)
-        degree = sum_rows(everywhere, self.edge_index[1], self.kind.shape[0])
+        count = torch.ones_like(source, dtype=degree.dtype)
         source_degree, before = degree[source], degree
         everyone = torch.arange(self.kind.shape[0], device=self.kind.device)
         own = everyone
         if first:
             # A leaf has its bag as only neighbour.
             before = torch.cat([degree.new_ones(self.num_nodes), degree[self.bag]])
-            own = self.first_states()
+            own = self.first_states
             source = own[source]
         if last:
             own, degree = own[self.leaf], degree[self.leaf]
@@ -160,7 +167,7 @@ class TypedStructure:
     def senders(self, first: bool, last: bool) -> Tensor:
         """The state that sends every message of a round."""
         source = self.edge_index[0][self.leaf_edge if last else slice(None)]
-        return self.first_states()[source] if first else source
+        return self.first_states[source] if first else source
 
 
 def num_kinds(types: int) -> int:
