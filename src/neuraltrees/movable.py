@@ -42,7 +42,8 @@ def moved(value: T, device: torch.device) -> T:
 
 def moved_fields(value: T, device: torch.device) -> T:
     """A dataclass with the tensors of all its fields on a device."""
-    parts = {name: getattr(value, name) for name in _names(type(value))}
+    kind: Any = type(value)
+    parts = {name: getattr(value, name) for name in _names(kind)}
     changed = {name: moved(part, device) for name, part in parts.items()}
     if all(changed[name] is part for name, part in parts.items()):
         return value

@@ -52,8 +52,10 @@ class Messages:
             features. None where messages carry none.
         num_edge_rows: number of rows of edge features, including the zero row.
         numbers: see `Numbers`; None for a whole graph or tree.
+        start: where the messages to every state begin, if they are sorted by target; else None.
 
-    Shapes: source, target, count, relation and edge :math:`(E)`, own and degree :math:`(M)`, source_degree :math:`(N)`
+    Shapes: source, target, count, relation and edge :math:`(E)`, own, degree and start :math:`(M)`, source_degree
+    :math:`(N)`
     """
 
     source: Tensor
@@ -67,6 +69,7 @@ class Messages:
     edge: Tensor | None = None
     num_edge_rows: int = 0
     numbers: Numbers | None = None
+    start: Tensor | None = None
 
     @classmethod
     def of_edges(
@@ -109,7 +112,7 @@ class Messages:
 
         Shapes: weight :math:`(E)`
         """
-        return self._coefficients(self.target, self.source, self._value(weight, relation))
+        return self._coefficients(self.target, self.source, self._value(weight, relation), start=self.start)
 
     def selves(self, weight: Tensor | None = None) -> Coefficients:
         """Every state's own state before the round, times a weight.
@@ -118,14 +121,14 @@ class Messages:
         """
         value = torch.ones_like(self.degree) if weight is None else weight
         row = torch.arange(self.own.shape[0], device=self.own.device)
-        return self._coefficients(row, self.own, value)
+        return self._coefficients(row, self.own, value, start=row)
 
     def edges(self, weight: Tensor | None = None) -> Coefficients:
         """The weighted sum of the edge features that the messages to a state carry.
 
         Shapes: weight :math:`(E)`
         """
-        return self._edge_coefficients(self.target, self._value(weight, None), self.shape[0])
+        return self._edge_coefficients(self.target, self._value(weight, None), self.shape[0], self.start)
 
     def received(self, relation: int | None = None) -> Coefficients:
         """The sum of the messages that every state receives, over all edges or those of one type."""
@@ -148,10 +151,12 @@ class Messages:
             value = value * (self.relation == relation)
         return value
 
-    def _coefficients(self, row: Tensor, col: Tensor, value: Tensor, rows: int | None = None) -> Coefficients:
-        entries = Coefficients(row, col, value, (self.shape[0] if rows is None else rows, self.shape[1]))
+    def _coefficients(
+        self, row: Tensor, col: Tensor, value: Tensor, rows: int | None = None, start: Tensor | None = None
+    ) -> Coefficients:
+        entries = Coefficients(row, col, value, (self.shape[0] if rows is None else rows, self.shape[1]), start)
         return entries.without_last_column() if self.zero else entries
 
-    def _edge_coefficients(self, row: Tensor, value: Tensor, rows: int) -> Coefficients:
+    def _edge_coefficients(self, row: Tensor, value: Tensor, rows: int, start: Tensor | None = None) -> Coefficients:
         assert self.edge is not None
-        return Coefficients(row, self.edge, value, (rows, self.num_edge_rows)).without_last_column()
+        return Coefficients(row, self.edge, value, (rows, self.num_edge_rows), start).without_last_column()

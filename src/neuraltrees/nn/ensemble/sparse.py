@@ -18,13 +18,19 @@ from neuraltrees.nn.ensemble.scatter import sum_rows
 class Coefficients:
     r"""A sparse matrix by its entries, :math:`A_{row, col} = value`; values of equal places are added.
 
-    Shapes: row, col and value :math:`(E)`, shape :math:`(M, N)`
+    Args:
+        row, col, value: the entries.
+        shape: numbers of rows and columns.
+        start: where the entries of every row begin, if they are known to be sorted by row; else None.
+
+    Shapes: row, col and value :math:`(E)`, shape :math:`(M, N)`, start :math:`(M)`
     """
 
     row: Tensor
     col: Tensor
     value: Tensor
     shape: tuple[int, int]
+    start: Tensor | None = None
 
     def __matmul__(self, other: Coefficients) -> Coefficients:
         """The product of two matrices."""
@@ -53,7 +59,7 @@ class Coefficients:
         last = self.shape[1] - 1
         outside = self.col == last
         value = torch.where(outside, 0, self.value)
-        return Coefficients(self.row, torch.where(outside, 0, self.col), value, (self.shape[0], last))
+        return Coefficients(self.row, torch.where(outside, 0, self.col), value, (self.shape[0], last), self.start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +114,18 @@ class SparseMap:
     @classmethod
     def of(cls, entries: Coefficients, dtype: torch.dtype = torch.float32, device: Any = None) -> SparseMap:
         """The map with these entries, without those of value zero."""
-        row, col, value = entries.row, entries.col, entries.value.to(dtype)
+        row, col, value, start = entries.row, entries.col, entries.value.to(dtype), entries.start
         if not bool(entries.value.all()):
             used = entries.value != 0
-            row, col, value = row[used], col[used], value[used]
+            row, col, value, start = row[used], col[used], value[used], None
+        if start is None:
+            forward = _Rows.of(row, col, value, entries.shape[0], device)
+        else:
+            forward = _Rows.of_sorted(start, col, value, entries.shape[1], device)
         return cls(
             entries.shape,
             len(row),
-            _Rows.of(row, col, value, entries.shape[0], device),
+            forward,
             _Rows.of(col, row, value, entries.shape[1], device) if torch.is_grad_enabled() else None,
         )
 
@@ -182,24 +192,26 @@ class _Rows:
 
     @classmethod
     def of(cls, row: Tensor, col: Tensor, value: Tensor, rows: int, device: Any) -> _Rows:
-        # NumPy's operations on small arrays take a fraction of the time of torch's.
+        # NumPy's operations on small arrays take less time than torch's.
         rows_of, index = row.cpu().numpy(), col.cpu().numpy()
         count = np.bincount(rows_of, minlength=rows)
         if (rows_of[1:] < rows_of[:-1]).any():
-            order = rows_of.argsort(kind="stable")
+            order = stable_order(rows_of, rows)
             index, value = index[order], value[torch.from_numpy(order).to(value.device)]
-        # 32-bit indices are faster to read; both arrays must have the same type.
-        largest = max(len(index), int(index.max()) if len(index) else 0)
-        kind = np.int32 if largest <= np.iinfo(np.int32).max else np.int64
-        start = np.zeros(rows, kind)
+        start = np.zeros(rows, np.int64)
         np.cumsum(count[:-1], out=start[1:])
+        columns = int(index.max()) + 1 if len(index) else 0
+        return cls.of_sorted(torch.from_numpy(start), torch.from_numpy(index), value, columns, device)
+
+    @classmethod
+    def of_sorted(cls, start: Tensor, col: Tensor, value: Tensor, columns: int, device: Any) -> _Rows:
+        """The rows of entries that are sorted by row. Shapes: start :math:`(M)`, col and value :math:`(E)`"""
+        # 32-bit indices are faster to read; both arrays must have the same type.
+        narrow = max(col.shape[0], columns) <= torch.iinfo(torch.int32).max
+        kind = torch.int32 if narrow else torch.int64
         ones = bool((value == 1).all())
-        return cls(
-            torch.from_numpy(start).to(device),
-            torch.from_numpy(index.astype(kind)).to(device),
-            None if ones else value.to(device),
-            single=ones and bool((count == 1).all()),
-        )
+        single = ones and start.shape == col.shape and bool((start[1:] == start[:-1] + 1).all())
+        return cls(start.to(device, kind), col.to(device, kind), None if ones else value.to(device), single=single)
 
     def transposed(self, shape: tuple[int, int]) -> _Rows:
         """The rows of the transpose of a matrix of this shape."""
@@ -217,6 +229,17 @@ class _Rows:
         # As torch.nn.functional.embedding_bag without its checks, which matter in many small calls.
         sums: Tensor = torch.embedding_bag(flat, self.index, self.start, False, 0, False, self.value, False)[0]
         return sums.view(-1, *h.shape[1:])
+
+
+def stable_order(values: np.ndarray, below: int) -> np.ndarray:
+    """The order that sorts integers from 0; equal ones keep theirs.
+
+    >>> stable_order(np.array([2, 0, 2, 1]), 3).tolist()
+    [1, 3, 0, 2]
+    """
+    short = values.astype(np.uint16) if below <= 1 << 16 else values  # which NumPy sorts by radix, several times faster
+    order: np.ndarray = short.argsort(kind="stable")
+    return order
 
 
 class _Apply(torch.autograd.Function):

@@ -102,8 +102,12 @@ def by_relation(geometry: Tensor, relation: Tensor, relations: int) -> Tensor:
     flat = offset[:, :2].square().sum(1, keepdim=True).sqrt()
     lengths = signed_log(torch.cat([geometry[:, :LENGTHS], flat, boxes], 1))
     numbers = torch.cat([lengths, geometry[:, LENGTHS:], torch.ones_like(flat)], 1)
-    mine = nn.functional.one_hot(relation, relations).to(numbers.dtype)
-    return (mine.unsqueeze(2) * numbers.unsqueeze(1)).flatten(1)
+    if torch.compiler.is_exporting():
+        mine = nn.functional.one_hot(relation, relations).to(numbers.dtype)
+        return (mine.unsqueeze(2) * numbers.unsqueeze(1)).flatten(1)
+    rows = numbers.new_zeros(numbers.shape[0], relations, numbers.shape[1])
+    rows[torch.arange(len(relation), device=relation.device), relation] = numbers
+    return rows.flatten(1)
 
 
 class TreeOffsets(nn.Module):

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
 from neuraltrees.nn.ensemble.scatter import sum_rows
+from neuraltrees.nn.ensemble.sparse import stable_order
 from neuraltrees.nn.messages import Messages
 
 DOWN = 2  # edge type of messages from a bag to its children
@@ -41,7 +42,7 @@ class TypedStructure:
         kappa: the graph node of every leaf.
         leaf_edge: for every leaf, the edge from its bag to it, as a column of `edge_index`.
         kind: type of a leaf; for a bag the number of types plus :math:`\sum 2^t` over the set of its types.
-        edge_index, edge_type: both directions of the tree's edges; 0 root-root, 1 up, 2 down.
+        edge_index, edge_type: both directions of the tree's edges, sorted by target; 0 root-root, 1 up, 2 down.
         offset: for every tree edge, the centre of its source minus the centre of its target.
         ends: source and target of every edge of the graph.
         home: for every edge of the graph, the bag to which its geometry is added.
@@ -76,7 +77,7 @@ class TypedStructure:
             data[name].cpu() for name in ("tree_edge_index", "tree_edge_type", "tree_leaf", "scene_kind")
         )
         # Sorted by target, where messages are summed.
-        order = edge_index[1].argsort(stable=True)
+        order = torch.from_numpy(stable_order(edge_index[1].numpy(), kind.shape[0]))
         edge_index, edge_type = edge_index[:, order], edge_type[order]
         count = kind.shape[0]
         is_bag = torch.ones(count, dtype=torch.bool)
@@ -104,6 +105,13 @@ class TypedStructure:
         place = torch.empty_like(self.kind)
         place = place.index_copy(0, self.leaf, self.kappa)
         return place.index_copy(0, self.bag, self._bag_rows())
+
+    @cached_property
+    def start(self) -> Tensor:
+        """Where the edges to every tree node begin in `edge_index`, which is sorted by them. Shapes: → :math:`(N)`"""
+        return torch.searchsorted(
+            self.edge_index[1].contiguous(), torch.arange(len(self.kind), device=self.kind.device)
+        )
 
     @cached_property
     def bag_rows(self) -> Tensor:
@@ -143,6 +151,7 @@ class TypedStructure:
         source_degree, before = degree[source], degree
         everyone = torch.arange(self.kind.shape[0], device=self.kind.device)
         own = everyone
+        start = self.start
         if first:
             # A leaf has its bag as only neighbour.
             before = torch.cat([degree.new_ones(self.num_nodes), degree[self.bag]])
@@ -150,7 +159,7 @@ class TypedStructure:
             source = own[source]
         if last:
             own, degree = own[self.leaf], degree[self.leaf]
-            target = torch.arange(self.leaf.shape[0], device=target.device)
+            target = start = torch.arange(self.leaf.shape[0], device=target.device)
         each = torch.arange(source.shape[0], device=source.device)
         return Messages(
             source=before.shape[0] + each if gated else source,
@@ -162,6 +171,7 @@ class TypedStructure:
             source_degree=torch.cat([before, source_degree]) if gated else before,
             edge=each,
             num_edge_rows=source.shape[0] + 1,
+            start=start,
         )
 
     def senders(self, first: bool, last: bool) -> Tensor:
