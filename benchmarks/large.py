@@ -103,8 +103,10 @@ def loader(options: argparse.Namespace) -> Iterator[Row]:
 
 def _seconds(work: Callable[[], object]) -> float:
     start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    result = work()
+    seconds = time.perf_counter() - start
+    del result  # freeing it is not timed
+    return seconds
 
 
 def union_of_scenes() -> nt.Graph:
