@@ -110,7 +110,7 @@ class TypedStructure:
     def start(self) -> Tensor:
         """Where the edges to every tree node begin in `edge_index`, which is sorted by them. Shapes: → :math:`(N)`"""
         return torch.searchsorted(
-            self.edge_index[1].contiguous(), torch.arange(len(self.kind), device=self.kind.device)
+            self.edge_index[1].contiguous(), torch.arange(self.kind.shape[0], device=self.kind.device)
         )
 
     @cached_property
@@ -151,7 +151,7 @@ class TypedStructure:
         source_degree, before = degree[source], degree
         everyone = torch.arange(self.kind.shape[0], device=self.kind.device)
         own = everyone
-        start = self.start
+        start = None if torch.compiler.is_exporting() else self.start  # which an exported program does not use
         if first:
             # A leaf has its bag as only neighbour.
             before = torch.cat([degree.new_ones(self.num_nodes), degree[self.bag]])
