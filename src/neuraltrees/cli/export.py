@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from neuraltrees.cli.options import AsJson
+from neuraltrees.cli.options import Allow, AsJson
 from neuraltrees.cli.terminal import say, working
 
 
@@ -25,12 +25,7 @@ def export(
     format: Annotated[
         Literal["torch", "onnx", "aoti"], typer.Option(help="Format of the program; see above.")
     ] = "torch",
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="MODULE:NAME of your own code that the model may import; repeat for several.", show_default=False
-        ),
-    ] = None,
+    allow: Allow = None,
     json: AsJson = False,
 ) -> None:
     """Write a trained network as a program that runs without this library, for graphs of any size.

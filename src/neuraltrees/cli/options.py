@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Threads = Annotated[int, typer.Option(min=1, help="Number of CPU threads.")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MODULE:NAME",
+        help="Your own code that the model may import; repeat for several.",
+        show_default=False,
+    ),
+]
 Executor = Annotated[
     str,
     typer.Option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neuraltrees.cli.molecules import given_smiles, predict_smiles, reads_smiles
-from neuraltrees.cli.options import AsJson, Device
+from neuraltrees.cli.options import Allow, AsJson, Device
 from neuraltrees.cli.scenes import predict_scene
 from neuraltrees.cli.terminal import print_table, say, working
 from neuraltrees.errors import InputError
@@ -71,12 +71,7 @@ def predict(
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of most probable labels to list.")] = 3,
     device: Device = "cpu",
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="MODULE:NAME of your own code that the model may import; repeat for several.", show_default=False
-        ),
-    ] = None,
+    allow: Allow = None,
     json: AsJson = False,
 ) -> None:
     """Predict labels or numbers of graphs, or of their nodes, with a trained network.

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from neuraltrees.cli.options import AsJson, Device, Threads
+from neuraltrees.cli.options import Allow, AsJson, Device, Threads
 from neuraltrees.cli.terminal import notes, say, working
 from neuraltrees.errors import InputError
 
@@ -57,12 +57,7 @@ def serve(
     ] = 2.0,
     threads: Threads = 1,
     device: Device = "cpu",
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="MODULE:NAME of your own code that the model may import; repeat for several.", show_default=False
-        ),
-    ] = None,
+    allow: Allow = None,
     json: AsJson = False,
 ) -> None:
     """Serve a trained network: predictions by HTTP, and by ZMQ in the protocol of Hydra.

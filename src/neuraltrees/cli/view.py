@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from neuraltrees.cli.options import AsJson
+from neuraltrees.cli.options import Allow, AsJson
 from neuraltrees.cli.scenes import read_known
 from neuraltrees.cli.terminal import Value, say, show, working
 from neuraltrees.errors import InputError
@@ -67,12 +67,7 @@ def view(
     title: Annotated[
         str | None, typer.Option(help="Title of the page; by default the name of the file.", show_default=False)
     ] = None,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="MODULE:NAME of your own code that the model may import; repeat for several.", show_default=False
-        ),
-    ] = None,
+    allow: Allow = None,
     open: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     json: AsJson = False,
 ) -> None:
