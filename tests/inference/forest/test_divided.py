@@ -144,3 +144,25 @@ def test_nothing_to_infer(together: Processes) -> None:
 def empty(group: Group) -> list[Tensor]:
     forest = DividedForest.divide(Forest.of([], 1), group)
     return [*forest.run(torch.zeros(0, 1), torch.zeros(0, 1, 1))]
+
+
+def with_cliques(group: Group | None, given: Drawn) -> tuple[Tensor, ...]:
+    """Log Z and marginals with a table on every three neighbours of a path, and the gradient of these tables."""
+    triples = np.stack([np.arange(38) + shift for shift in (0, 1, 2)], 1)
+    forest = Forest.of(given.graphs, given.cardinalities, cliques=[triples])
+    forest = forest if group is None else DividedForest.divide(forest, group)
+    stream, most = torch.Generator().manual_seed(3), max(given.cardinalities)
+    tables = torch.randn(38, most, most, most, generator=stream, dtype=torch.float64, requires_grad=True)
+    answer = forest.run(*(each.nan_to_num(7.0) for each in given.potentials), log_cliques=[tables])
+    share = 1.0 if group is None else 1 / group.size
+    (share * answer.marginals[:, 0].sum() + share * answer.log_partition.sum()).backward()
+    assert tables.grad is not None
+    return *(each.detach() for each in answer), tables.grad if group is None else group.total_(tables.grad)
+
+
+def test_tables_on_three_variables_are_divided_too(together: Processes) -> None:
+    given = drawn("path")
+    expected = with_cliques(None, given)
+    for found in together.run(3, with_cliques, given):
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)
