@@ -38,7 +38,7 @@ class _Weights:
 class CRFPosterior:
     r"""Corrects the probabilities of any model by the labels of neighbours, known and unknown:
 
-    .. math:: p(y) \propto \exp\Bigl(\sum_v \bigl(a \log q_v(y_v) + b_{y_v}\bigr)
+    .. math:: p(y) \propto \exp\Bigl(\sum_v (a \log q_v(y_v) + b_{y_v})
         + \sum_{uv \in E} θ_{uv}(y_u, y_v)\Bigr)
 
     with the tables θ_uv of `CRFHead`: one per pair of node types, mixed by the features of the edge if it has any.
