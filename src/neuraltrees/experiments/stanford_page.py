@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import fmean
 
 from neuraltrees.experiments.gap_page import column
 from neuraltrees.experiments.page import Block, Figure, Heading, Table
 from neuraltrees.experiments.statistics import Difference, mean_std, paired, percent
-from neuraltrees.plots.style import GREEN, GREY, LOOKS, ORANGE, PURPLE, SKY, Look, line, panels, save_both
+from neuraltrees.plots.style import GREEN, GREY, LOOKS, ORANGE, PURPLE, SKY, Look, panels, save_both
 from neuraltrees.tuning.store import Record, Results
 
 SHOWN = {
@@ -25,12 +26,12 @@ MORE_LOOKS = {
     "GNN + head": Look(ORANGE, "v", "-"),
     "neural tree + head": Look(PURPLE, "P", "-"),
     "MLP + head": Look(GREEN, "D", "-"),
-    "extra-trees": Look(GREY, "X", ":"),
+    "extra-trees": Look(GREY, "x", ":"),
     "extra-trees + head": Look(GREY, "X", "-"),
 }
 PLAIN = ("gnn", "gnn, labels as inputs", "neural-tree")
 HEADS = ("gnn + head", "neural-tree + head", "mlp + head", "extra-trees + head")
-CAPTION = "Test accuracy against the share of the nodes that train"
+CAPTION = "Test accuracy of every split, and the mean of each method"
 
 
 def draw(results: Results, folder: Path) -> list[Block]:
@@ -139,13 +140,16 @@ def _share(share: float) -> str:
 
 
 def _draw_figure(results: Results, folder: Path) -> None:
-    figure, (axes,) = panels(1, width=6.4, height=4.2)
     looks, found = LOOKS | MORE_LOOKS, finals(results)
-    for name, title in SHOWN.items():
-        own = {100 * share: methods[name] for share, methods in found.items() if name in methods}
-        if own:
-            line(axes, list(own), [column(record, "test") for record in own.values()], title, looks[title])
-    axes.set_xlabel("training nodes in %")
-    axes.set_ylabel("test accuracy in %")
-    axes.legend()
+    figure, axes = panels(len(found), width=6.4, height=3.4)
+    for panel, (share, methods) in zip(axes, found.items(), strict=True):
+        there = [name for name in SHOWN if name in methods]
+        for place, name in enumerate(reversed(there)):
+            values = [100 * each for each in column(methods[name], "test")]
+            look = looks[SHOWN[name]]
+            panel.plot(values, [place] * len(values), look.marker, color=look.color, markersize=4, alpha=0.4)
+            panel.plot([fmean(values)], [place], look.marker, color=look.color, markersize=10)
+        panel.set_yticks(range(len(there)), [SHOWN[name] for name in reversed(there)])
+        panel.set_xlabel("test accuracy in %")
+        panel.set_title(f"{_share(share)} of the nodes train")
     save_both(figure, folder, "structured-stanford")
