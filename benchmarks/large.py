@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from statistics import mean, median
+from statistics import median
 
 import numpy as np
 import torch
@@ -121,25 +121,11 @@ def union_of_scenes() -> nt.Graph:
     return nt.Graph(np.concatenate([tree, more], 1), num_nodes=len(node))
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    return _both_seconds(work)[0]
-
-
-def _both_seconds(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds of a call, and of a processor for the thread that makes it."""
-    start, used = time.perf_counter(), time.thread_time()
-    result = work()
-    seconds = time.perf_counter() - start, time.thread_time() - used
-    del result
-    return seconds
-
-
 def threads(_: argparse.Namespace) -> Iterator[Row]:
     """Two threads against one on the union of small graphs, and two processes of one thread against one process."""
     graph = union_of_scenes()
-    turns = [[_both_seconds(lambda c=c: nt.build_htree(graph, threads=c)) for c in (1, 2)] for _ in range(9)]
-    one, two = (min(wall for wall, _ in times) for times in zip(*turns, strict=True))
-    alone_busy, busy = (mean(used for _, used in times) for times in zip(*turns, strict=True))
+    turns = [[_seconds(lambda c=c: nt.build_htree(graph, threads=c)) for c in (1, 2)] for _ in range(9)]
+    one, two = (min(times) for times in zip(*turns, strict=True))
     script = [sys.executable, __file__, "--child", "0"]
     alone, pair = [], []
     for _ in range(3):
@@ -150,8 +136,6 @@ def threads(_: argparse.Namespace) -> Iterator[Row]:
     bar = 0.85 * control
     what = f"two threads against one, {graph.num_nodes:,} nodes in small graphs (two processes: {control:.2f} ×)"
     yield Row(what, f"{one / two:.2f} ×", f"{bar:.2f} ×", one / two >= bar)
-    what = "the same, by the processor time of the calling thread, which other programs change little"
-    yield Row(what, f"{alone_busy / busy:.2f} ×")
 
 
 BENCHMARKS = {"random": random_graphs, "hiv": hiv, "loader": loader, "threads": threads}
