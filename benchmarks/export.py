@@ -19,7 +19,7 @@ from rich.table import Table
 from torch import Tensor
 
 import neuraltrees as nt
-from neuraltrees.serving.export import FORMATS, Program, export
+from neuraltrees.serving.export import FORMATS, Format, Program, export
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.serving.export.models import CONVS, KINDS, Kind, random_graph, trained
@@ -30,7 +30,7 @@ THREADS = (1, 2, 4)
 console = Console(width=150)
 
 
-def runner(format: str, path: Path, program: Program, threads: int) -> Callable[..., Tensor]:
+def runner(format: Format, path: Path, program: Program, threads: int) -> Callable[..., Tensor]:
     """What computes the program of a file with so many threads."""
     if format == "onnx":
         import onnxruntime
@@ -47,18 +47,20 @@ def runner(format: str, path: Path, program: Program, threads: int) -> Callable[
         return run
     torch.set_num_threads(threads)
     if format == "torch":
-        return torch.export.load(path).module()  # type: ignore[return-value]
+        loaded: Callable[..., Tensor] = torch.export.load(path).module()
+        return loaded
     from torch._inductor import aoti_load_package
 
-    return aoti_load_package(str(path))  # type: ignore[no-any-return]
+    compiled: Callable[..., Tensor] = aoti_load_package(str(path))
+    return compiled
 
 
-def compare(conv: str, kind: Kind, format: str, runs: int, folder: Path, table: Table) -> bool:
+def compare(conv: str, kind: Kind, format: Format, runs: int, folder: Path, table: Table) -> bool:
     bundle = trained(conv, kind)
     predictor = nt.Predictor(bundle)
     path = folder / f"{conv}-{kind.name}-{format}{'.onnx' if format == 'onnx' else '.pt2'}"
     start = time.perf_counter()
-    program = export(bundle, path, format)  # type: ignore[arg-type]
+    program = export(bundle, path, format)
     made = time.perf_counter() - start
     worst, ratio = 0.0, []
     for size in SIZES:

@@ -80,7 +80,7 @@ def added(values: Tensor, index: Tensor, rows: int) -> Tensor:
     return values.new_zeros(rows, values.shape[1]).index_add_(0, index, values)
 
 
-class BagData(Data):  # type: ignore[misc]
+class BagData(Data):  # type: ignore[misc]  # PyG has no types
     """A molecule with the bags of its tree, which PyG shifts by their numbers when it batches."""
 
     def __inc__(self, key: str, value: object, *args: object, **kwargs: object) -> object:

@@ -65,9 +65,10 @@ def spark_json(scene: Scene) -> bytes:
     for i, node in enumerate(scene.nodes):
         layer, prefix, kind = LAYERS[node.type]
         ids[node.id] = (ord(prefix) << 56) + i
+        assert node.position is not None
         box: dict[str, Any] = {"type": "INVALID"}
         if node.size is not None:
-            box = {"type": "AABB", "dimensions": list(node.size), "world_P_center": list(node.position)}  # type: ignore[arg-type]
+            box = {"type": "AABB", "dimensions": list(node.size), "world_P_center": list(node.position)}
         box["world_R_center"] = {"w": 1.0, "x": 0.0, "y": 0.0, "z": 0.0}
         attributes = {
             "bounding_box": box,
@@ -77,7 +78,7 @@ def spark_json(scene: Scene) -> bytes:
             "last_update_time_ns": 0,
             "metadata": {},
             "name": f"{prefix}({i})",
-            "position": list(map(float, node.position)),  # type: ignore[arg-type]
+            "position": list(map(float, node.position)),
             "semantic_feature": {"rows": 0, "cols": 0, "data": []},
             "semantic_label": 2**32 - 1 if node.label is None else node.label,
             "type": kind,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 LOADS = (
     r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*\bsrc\s*=\s*[\"']?((?:https?:)?//[^\s\"'>]+)",
@@ -28,10 +29,10 @@ def check_site(folder: Path) -> list[str]:
     return [f"{path.relative_to(folder)}: {each}" for path in files for each in loaded_from_elsewhere(path.read_text())]
 
 
-def setup(app):  # type: ignore[no-untyped-def]  # Sphinx is not among the requirements of tests
+def setup(app: Any) -> dict[str, bool]:
     from sphinx.util import logging
 
-    def finished(app, error):  # type: ignore[no-untyped-def]
+    def finished(app: Any, error: Exception | None) -> None:
         for each in [] if error else check_site(Path(app.outdir)):
             logging.getLogger(__name__).warning("loaded from the network: %s", each)
 
