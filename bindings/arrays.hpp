@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 
 #include <limits>
+#include <string_view>
 
 #include "neuraltrees/buffer.hpp"
 #include "neuraltrees/decomposition.hpp"
@@ -89,7 +90,15 @@ auto run(Work&& work, double seconds = std::numeric_limits<double>::infinity(), 
     }
 }
 
+using Id2 = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Doubles = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+inline std::string_view text_of(const nb::bytes& given) { return {given.c_str(), given.size()}; }
+
 void bind_inference(nb::module_& m);
+void bind_label_texts(nb::module_& m);
+void bind_row_sums(nb::module_& m);
+void bind_scenes(nb::module_& m);
 void bind_sweeps(nb::module_& m);
 
 }  // namespace bindings

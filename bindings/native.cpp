@@ -302,5 +302,8 @@ NB_MODULE(_native, m) {
     bind_structure(m);
     bind_htrees(m);
     bind_inference(m);
+    bind_label_texts(m);
+    bind_row_sums(m);
+    bind_scenes(m);
     bind_sweeps(m);
 }

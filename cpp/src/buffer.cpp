@@ -10,6 +10,7 @@
 
 #ifdef __linux__
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 namespace neuraltrees {
@@ -17,9 +18,20 @@ namespace {
 
 constexpr std::size_t header = 64;  // in front of the data: the size of the block, and alignment to a cache line
 constexpr std::size_t page = std::size_t{1} << 21, large = largest_block_of_small_pages;
-constexpr std::size_t most_kept = std::size_t{1} << 27;
 
-/// Freed blocks, at most 128 MiB in all, by size.
+/// How many bytes of freed blocks may be kept: a 32nd of the memory, at least 128 and at most 512 MiB.
+std::size_t most_kept() {
+    constexpr std::size_t least = std::size_t{1} << 27, most = std::size_t{1} << 29;
+#ifdef __linux__
+    static const std::size_t memory = static_cast<std::size_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L)) *
+                                      static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return std::clamp(memory / 32, least, most);
+#else
+    return least;
+#endif
+}
+
+/// Freed blocks by size.
 struct Kept {
     std::mutex guard;
     std::map<std::size_t, std::vector<void*>> blocks;
@@ -44,7 +56,7 @@ std::size_t block_size(std::size_t bytes) {
 void* take_block(std::size_t wanted) {
     const std::size_t bytes = block_size(wanted);
     void* block = nullptr;
-    if (bytes <= most_kept) {
+    if (bytes <= most_kept()) {
         const std::lock_guard lock(kept().guard);
         if (auto it = kept().blocks.find(bytes); it != kept().blocks.end() && !it->second.empty()) {
             block = it->second.back();
@@ -68,7 +80,7 @@ void give_block_back(void* data) {
     const std::size_t bytes = *static_cast<std::size_t*>(block);
     {
         const std::lock_guard lock(kept().guard);
-        if (kept().bytes + bytes <= most_kept) {
+        if (kept().bytes + bytes <= most_kept()) {
             kept().blocks[bytes].push_back(block);
             kept().bytes += bytes;
             return;

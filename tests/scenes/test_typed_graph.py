@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuraltrees import decompose
+from neuraltrees._core import native
 from neuraltrees.errors import InputError
 from neuraltrees.scenes import Scene, SceneNode, TypedGraph, TypedGraphSpec, parse_scene, read_scene, typed_graph
 from neuraltrees.scenes.rooms import rooms_of
@@ -138,12 +139,9 @@ def test_pairs_are_found_whatever_the_sizes(seed: int, count: int) -> None:
     assert set(named(typed_graph(scene))) == slow_edges(scene, TypedGraphSpec())
 
 
-def test_pairs_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = building("hall", rooms=3)
-    whole = typed_graph(scene)
-    monkeypatch.setattr("neuraltrees.scenes.nearby.CHUNK", 7)
-    parts = typed_graph(scene)
-    assert parts.edges.tolist() == whole.edges.tolist()
+def test_objects_without_numbers_of_their_own_are_refused() -> None:
+    with pytest.raises(InputError, match="per object"):
+        native.nearby_pairs(np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(1, np.int64), 0.2, 1.5, 2.0)
 
 
 @pytest.mark.parametrize(

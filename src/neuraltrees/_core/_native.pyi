@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +8,7 @@ Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 Int8 = npt.NDArray[np.int8]
 Float64 = npt.NDArray[np.float64]
+Float32 = npt.NDArray[np.float32]
 Index = Int32 | Int64
 Csr = tuple[Int64, Int32]
 
@@ -126,3 +127,31 @@ def sweep_gradients(
     grad_factors: npt.NDArray[Float],
     threads: int,
 ) -> None: ...
+def read_spark_json(text: bytes) -> dict[str, Any] | None: ...
+def read_spark_binary(message: bytes) -> dict[str, Any] | None: ...
+def spliced(text: bytes, start: Int64, stop: Int64, values: list[bytes]) -> bytes: ...
+def probability_texts(names: list[str], rows: Float64) -> list[bytes]: ...
+def label_texts(heads: list[str], names: list[str], rows: Float64, chosen: Int64, top: Int64) -> list[str]: ...
+def gated_means(
+    source: Int64, relation: Int64 | None, start: Int64, h: Float32, gates: Float32 | None, out: Float32
+) -> None: ...
+def add_rows(target: Int64, weight: Float32, h: Float32, out: Float32) -> None: ...
+def edge_states(relation: Int64, geometry: Float32, weight: Float32, out: Float32) -> None: ...
+def typed_part(
+    num_types: int,
+    node_type: Int64,
+    position: Float64,
+    ends: Int64,
+    parent: Int64,
+    kappa: Int64,
+    bag_ptr: Int64,
+    bag_nodes: Int64,
+    root_source: Int64,
+    root_target: Int64,
+) -> tuple[Int64, Int64, Int64, Int64, Int64, Float32, Float32, Int64, Float64, Int64]: ...
+def nearby_pairs(
+    position: Float64, size: Float64, group: Int64, on_gap: float, near_factor: float, near_gap: float
+) -> tuple[Int64, Int64, Int64]: ...
+def take_apart(
+    edges: Int64, is_room: npt.NDArray[np.uint8]
+) -> tuple[Int64, Int64, Int64, Int64, Int64, Int64, Int64]: ...

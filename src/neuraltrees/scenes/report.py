@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -66,6 +66,12 @@ class Findings:
     def note(self, reason: str, node_type: str, example: object) -> None:
         self._noted.setdefault(reason, Counter())[node_type] += 1
         self._keep_example(reason, example)
+
+    def note_all(self, reason: str, by_type: Mapping[str, int], examples: Iterable[object]) -> None:
+        """Notes several values of the same reason: their numbers by node type, and the first of them."""
+        self._noted.setdefault(reason, Counter()).update(by_type)
+        for example in examples:
+            self._keep_example(reason, example)
 
     def remark(self, sentence: str) -> None:
         self._remarks.append(sentence)

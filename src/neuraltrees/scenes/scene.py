@@ -113,7 +113,7 @@ class Scene:
     sizes: Float64
     box_centres: Float64
     embeddings: Mapping[int, npt.NDArray[np.float32]]
-    attributes: tuple[Mapping[str, Any], ...]
+    attributes: Sequence[Mapping[str, Any]]
     edges: Int64
     relations: tuple[str, ...]
     edge_relation: Int64

@@ -28,7 +28,7 @@ LAYER_NAMES = {
     "ROOMS": "room",
     "BUILDINGS": "building",
 }
-_DEPTH = {"segment": 1, "object": 2, "agent": 2, "place": 3, "mesh_place": 3, "room": 4, "building": 5}
+DEPTH = {"segment": 1, "object": 2, "agent": 2, "place": 3, "mesh_place": 3, "room": 4, "building": 5}
 _BOX_TYPES = {"AABB", "RAABB", "OBB", 1, 2, 3}
 
 
@@ -51,22 +51,27 @@ def scene_of_spark(content: dict[str, Any]) -> Scene:
     """The scene of a parsed file; what is malformed is counted in its report."""
     nodes, edges = nodes_and_edges(content)
     builder = SceneBuilder()
-    version = _version(content, builder)
-    layers = _layer_names(content)
+    version = version_of(content, builder)
+    layers = layer_names(content)
     depth: dict[int, int] = {}
     for record in nodes:
         _add_node(record, layers, builder, depth)
     for record in edges:
         _add_edge(record, builder, depth)
+    return builder.scene(FORMAT, version, metadata_of(content, builder))
+
+
+def metadata_of(content: dict[str, Any], builder: SceneBuilder) -> dict[str, Any]:
+    """What a parsed file says of the whole scene; edges to a mesh are reported."""
     mesh_edges = content.get("mesh_edges")
     if mesh_edges:
         count = f"{len(mesh_edges)} " if type(mesh_edges) is list else ""
         builder.findings.remark(f"{count}edges to the mesh are not read")
-    metadata = {key: value for key, value in content.items() if key not in ("nodes", "edges", "mesh", "mesh_edges")}
-    return builder.scene(FORMAT, version, metadata)
+    return {key: value for key, value in content.items() if key not in ("nodes", "edges", "mesh", "mesh_edges")}
 
 
-def _version(content: dict[str, Any], builder: SceneBuilder) -> str:
+def version_of(content: dict[str, Any], builder: SceneBuilder) -> str:
+    """The version in the header of a parsed file; what is unusual about it is reported."""
     header = content.get(HEADER)
     if header is None:
         return "1.0.0"
@@ -80,7 +85,7 @@ def _version(content: dict[str, Any], builder: SceneBuilder) -> str:
     return ".".join(map(str, parts))
 
 
-def _layer_names(content: dict[str, Any]) -> dict[tuple[int, int | None], str]:
+def layer_names(content: dict[str, Any]) -> dict[tuple[int, int | None], str]:
     """The node type of every layer and partition that the file names; names of its own are in lower case."""
     found: dict[tuple[int, int | None], str] = {}
     names = content.get("layer_names")
@@ -93,7 +98,8 @@ def _layer_names(content: dict[str, Any]) -> dict[tuple[int, int | None], str]:
     return found
 
 
-def _type_of(record: dict[str, Any], kind: Any, names: Mapping[tuple[int, int | None], str]) -> str | None:
+def type_of(record: dict[str, Any], kind: Any, names: Mapping[tuple[int, int | None], str]) -> str | None:
+    """The type of a node with attributes of this kind; None if its layer is unknown."""
     layer, partition = record.get("layer"), record.get("partition", 0)
     if type(layer) is not int:
         return None
@@ -126,11 +132,11 @@ def _add_node(
     if type(attributes) is not dict:
         findings.note("no attributes", "node", node_id)
         attributes = {}
-    kind = _type_of(record, attributes.get("type"), names)
+    kind = type_of(record, attributes.get("type"), names)
     if kind is None:
         findings.note("unknown layer", "node", node_id)
         kind = "unknown"
-    depth[node_id] = _DEPTH.get(kind, record["layer"] if type(record.get("layer")) is int else 0)
+    depth[node_id] = DEPTH.get(kind, record["layer"] if type(record.get("layer")) is int else 0)
     position = triple(attributes.get("position"))
     if position is None:
         findings.note("invalid position", kind, node_id)

@@ -9,6 +9,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
+from neuraltrees._core import native
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
 from neuraltrees.scenes.scene import Float64, Int64
@@ -99,33 +100,27 @@ def build_part(
     tree = build_htree(Graph(np.ascontiguousarray(ends.T), num_nodes=count), seed=seed, max_nodes=max_nodes, threads=1)
     parent, level, kappa, bag_nodes = (each.numpy() for each in (tree.parent, tree.level, tree.kappa, tree.bag_nodes))
     bag_ptr = tree.bag_ptr.numpy()
-    bag_size = np.diff(bag_ptr)
-    types = np.bitwise_or.reduceat(1 << node_type[bag_nodes], bag_ptr[:-1]) if count else np.zeros(0, np.int64)
-    kind = np.where(kappa >= 0, node_type[kappa], num_types + types) if count else types
-    centre = _centres(position, bag_nodes, bag_ptr[:-1])
     roots = tree.edge_index.numpy()[:, : int(np.count_nonzero(tree.edge_type.numpy() == ROOT))]
-    child = np.flatnonzero(parent >= 0)
-    above = parent[child]
-    entries = np.flatnonzero(np.repeat(parent < 0, bag_size))[::-1]  # backwards: the first of several stays
-    first_root = np.empty(count, np.int64)
-    first_root[bag_nodes[entries]] = np.repeat(np.arange(len(parent)), bag_size)[entries]
+    kinds, places, pairs = np.ascontiguousarray(node_type), np.ascontiguousarray(position), np.ascontiguousarray(ends)
+    found = native.typed_part(num_types, kinds, places, pairs, parent, kappa, bag_ptr, bag_nodes, roots[0], roots[1])
+    kind, child, root_relation, up_relation, down_relation, root_offset, up_offset, first_root, anchor, home = found
     return TreePart(
         parent,
         level,
         kappa,
-        bag_size,
+        bag_ptr[1:] - bag_ptr[:-1],
         bag_nodes,
         kind,
         roots,
         child,
-        relation_code(kind[roots[0]], ROOT, kind[roots[1]], num_types),
-        relation_code(kind[child], UP, kind[above], num_types),
-        relation_code(kind[above], DOWN, kind[child], num_types),
-        _difference(centre[roots[0]], centre[roots[1]]),
-        _difference(centre[child], centre[above]),
+        root_relation,
+        up_relation,
+        down_relation,
+        root_offset,
+        up_offset,
         first_root,
-        centre[first_root],
-        _homes(parent, kappa, ends, count),
+        anchor,
+        home,
         edge_geometry(position, size, ends),
         np.bincount(tree.component.numpy()),
     )
@@ -222,41 +217,3 @@ def run_of(part: TreePart, bounds: Bounds, first: int, stop: int) -> Run:
         start, end = (first, stop) if of is None else (int(of[first]), int(of[stop]))
         columns[name] = getattr(part, name)[..., start:end] if name == "roots" else getattr(part, name)[start:end]
     return Run(TreePart(**columns), int(bounds.tree[first]), int(bounds.members[first]))
-
-
-def _centres(position: Float64, bag_nodes: Int64, start: Int64) -> Float64:
-    if not len(start):
-        return np.zeros((0, 3))
-    inside = position[bag_nodes]
-    unknown = np.isnan(inside[:, 0])
-    if unknown.any():
-        inside = np.where(unknown[:, None], 0.0, inside)
-    known = np.add.reduceat((~unknown).astype(np.float64), start)
-    return np.add.reduceat(inside, start) / np.where(known > 0, known, np.nan)[:, None]
-
-
-def _difference(source: Float64, target: Float64) -> Float32:
-    """Zero where one of them is unknown."""
-    return np.nan_to_num(source - target).astype(np.float32)
-
-
-def _homes(parent: Int64, kappa: Int64, ends: Int64, count: int) -> Int64:
-    """The first bag with leaves that has both ends of every edge.
-
-    A bag that has both ends of an edge and is taken apart has a child that has both; so the lowest such bags are those
-    with leaves, and all pairs of their members are edges.
-    """
-    leaf = np.flatnonzero(kappa >= 0)
-    above, node = parent[leaf], kappa[leaf]
-    pairs, bags = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for apart in range(1, len(leaf)):
-        same = np.flatnonzero(above[apart:] == above[:-apart])
-        if not len(same):
-            break
-        pairs.append(node[same] * count + node[same + apart])  # leaves of a bag are sorted
-        bags.append(above[same])
-    pair, bag = np.concatenate(pairs), np.concatenate(bags)
-    order = np.lexsort((bag, pair))
-    wanted = ends.min(1) * count + ends.max(1) if len(ends) else np.zeros(0, np.int64)
-    found: Int64 = bag[order[np.searchsorted(pair, wanted, sorter=order)]]
-    return found

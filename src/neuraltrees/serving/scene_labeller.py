@@ -13,9 +13,8 @@ from neuraltrees.files import PathLike
 from neuraltrees.scenes.format import SceneFormat, own_space
 from neuraltrees.scenes.scene import NodeId, Scene
 from neuraltrees.scenes.scene_data import SceneData
-from neuraltrees.scenes.shares import Shares
 from neuraltrees.scenes.tracker import SceneTracker
-from neuraltrees.scenes.write import NodeLabel
+from neuraltrees.serving.scene_labels import KindLabels, SceneLabels
 from neuraltrees.serving.shipped import find_model
 from neuraltrees.training.bundle import Bundle
 from neuraltrees.training.device import check_device
@@ -90,9 +89,7 @@ class SceneLabeller:
         return self.network.reads_labels
 
     @torch.inference_mode()
-    def label(
-        self, scenes: Sequence[Scene], known: Sequence[Mapping[NodeId, str]] | None = None
-    ) -> list[dict[NodeId, NodeLabel]]:
+    def label(self, scenes: Sequence[Scene], known: Sequence[Mapping[NodeId, str]] | None = None) -> list[SceneLabels]:
         """The labels of all nodes of the types that the network was trained to label, scene by scene.
 
         With a CRF head, probabilities are exact marginals. The number of a label is the one that the scene's own
@@ -122,9 +119,7 @@ class SceneLabeller:
         return found
 
     @torch.inference_mode()
-    def label_tracker(
-        self, tracker: SceneTracker, known: Mapping[NodeId, str] | None = None
-    ) -> dict[NodeId, NodeLabel]:
+    def label_tracker(self, tracker: SceneTracker, known: Mapping[NodeId, str] | None = None) -> SceneLabels:
         """The labels of a map that grows, as it is now: those that `label([tracker.scene])` gives, in less time.
 
         It uses the typed H-tree of the tracker, in which an update rebuilds only the rooms that have changed.
@@ -171,12 +166,10 @@ class SceneLabeller:
             )
         return list(scenes)
 
-    def _named(
-        self, scene: Scene, ids: Sequence[NodeId], node_type: np.ndarray, rows: np.ndarray
-    ) -> dict[NodeId, NodeLabel]:
-        found: dict[NodeId, NodeLabel] = {}
+    def _named(self, scene: Scene, ids: Sequence[NodeId], node_type: np.ndarray, rows: np.ndarray) -> SceneLabels:
+        found = []
         for kind in self.format.targets:
-            mine = np.flatnonzero(node_type == self.format.types.index(kind)).tolist()
+            mine = np.flatnonzero(node_type == self.format.types.index(kind))
             space = self.format.labels[kind]
             own = own_space(scene, kind)
             numbers = space.numbers_in_order
@@ -184,7 +177,6 @@ class SceneLabeller:
                 both = zip(space.names, numbers, strict=True)
                 numbers = tuple(own.number(name) if name in own else number for name, number in both)
             shares = np.clip(rows[mine, : len(space)], 0.0, 1.0)
-            places = {name: place for place, name in enumerate(space.names)}
-            for i, best, row in zip(mine, shares.argmax(1).tolist(), shares, strict=True):
-                found[ids[i]] = NodeLabel.trusted(space.names[best], numbers[best], Shares(places, row))
-        return found
+            chosen = [ids[i] for i in mine.tolist()]
+            found.append(KindLabels(chosen, space.names, numbers, shares, shares.argmax(1)))
+        return SceneLabels(found)

@@ -164,7 +164,7 @@ def only_layers(scene: Scene, layers: Collection[str]) -> Scene:
         sizes=sizes[kept],
         box_centres=centres[kept],
         embeddings={},
-        attributes=tuple(scene.attributes[i] for i in kept),
+        attributes=tuple(scene.attributes[i] for i in kept.tolist()),
         edges=np.concatenate([ends[stays], np.array(new, np.int64).reshape(-1, 2)]),
         relations=relations,
         edge_relation=np.concatenate([scene.edge_relation[stays], np.full(len(new), relations.index(IN))]),

@@ -21,6 +21,8 @@ from tests.serving.server.clients import Client, CountingLabeller, plain, until
 
 pytest.importorskip("fastapi", reason="the server needs the extra serve")
 
+from neuraltrees.serving.server.patience import PatientProtocol  # needs the extra
+
 SMALL = Limits(body=20_000, seconds=5.0, nodes=50, waiting=4, held=60_000)
 
 
@@ -329,6 +331,20 @@ def test_a_server_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPatc
         server.__enter__()
     with pytest.raises(Refusal, match="queue of the server"):  # it is closed
         server.queue.submit(b"{}", Wants())
+
+
+def test_an_answer_is_sent_at_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without TCP_NODELAY, the body of an answer waits for the acknowledgement of its head, some 40 ms."""
+    found = []
+    made = PatientProtocol.connection_made
+
+    def noted(self: PatientProtocol, transport: Any) -> None:
+        found.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        made(self, transport)
+
+    monkeypatch.setattr(PatientProtocol, "connection_made", noted)
+    assert client.post(plain(2))[0] == 200
+    assert found == [1]
 
 
 def test_an_address_that_is_taken_and_wrong_limits() -> None:

@@ -138,6 +138,9 @@ def broken_server() -> Iterator[str]:
             with connection:
                 connection.recv(2**16)
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(2**16):  # closing with unread bytes would reset the connection
+                    pass
 
         thread = Thread(target=answer, daemon=True)
         thread.start()

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
-
-import numpy as np
 
 from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.scenes import NodeLabel, Scene
 from neuraltrees.scenes.plain import is_plain, scene_of_plain
 from neuraltrees.scenes.scene import NodeId
-from neuraltrees.scenes.shares import Shares
 from neuraltrees.scenes.spark import scene_of_spark
+from neuraltrees.scenes.spark_columns import (
+    Columns,
+    SparkMessage,
+    message_of_binary,
+    message_of_json,
+    read_binary_columns,
+    read_json_columns,
+)
 from neuraltrees.serving.server.fast_json import read_json, write_json
+from neuraltrees.serving.server.label_texts import labelled_binary, labelled_json, labels_as_json
 from neuraltrees.serving.server.limits import Limits, too_large
 from neuraltrees.serving.server.service import Reply, Wants
 from neuraltrees.serving.server.spark_binary import BinaryGraph
@@ -31,11 +37,11 @@ class Labeller(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SceneQuestion:
-    """A scene, the labels of its nodes that are known, and its Spark-DSG, parsed; None for plain JSON."""
+    """A scene, the labels of its nodes that are known, and its Spark-DSG, read; None for plain JSON."""
 
     scene: Scene
     known: Known
-    source: dict[str, Any] | BinaryGraph | None
+    source: SparkMessage | dict[str, Any] | BinaryGraph | None
 
 
 class SceneService:
@@ -64,11 +70,31 @@ class SceneService:
         return question
 
     def _binary(self, body: bytes) -> SceneQuestion:
+        question = self._fast(body, read_binary_columns, message_of_binary)
+        if question is not None:
+            return question
         graph = BinaryGraph.of(body)
         self._check_nodes(graph.num_nodes)
         return SceneQuestion(scene_of_spark(graph.content()), {}, graph)
 
+    def _fast(
+        self,
+        body: bytes,
+        read: Callable[[bytes], Columns | None],
+        message_of: Callable[[bytes, Columns], SparkMessage | None],
+    ) -> SceneQuestion | None:
+        """The question of a well-formed scene in Spark-DSG; None for anything else."""
+        columns = read(body)
+        if columns is None:
+            return None
+        self._check_nodes(len(columns["id"]))
+        message = message_of(body, columns)
+        return None if message is None else SceneQuestion(message.scene, {}, message)
+
     def _json(self, body: bytes) -> SceneQuestion:
+        question = self._fast(body, read_json_columns, message_of_json)
+        if question is not None:
+            return question
         content, known = read_json(body), dict[str, Any]()
         if type(content) is dict and "scene" in content and "nodes" not in content:
             _check_keys(content)
@@ -98,9 +124,13 @@ class SceneService:
 
     def write(self, question: SceneQuestion, answer: Labels, wants: Wants) -> Reply:
         if wants.output == "labels" or question.source is None:
-            return Reply(_as_json(question.scene, answer, wants.top))
+            return Reply(labels_as_json(question.scene, answer, wants.top))
         if isinstance(question.source, BinaryGraph):
             return Reply(question.source.labelled(answer), "application/octet-stream")
+        if isinstance(question.source, SparkMessage):
+            if question.source.binary:
+                return Reply(labelled_binary(question.source, answer), "application/octet-stream")
+            return Reply(labelled_json(question.source, answer))
         return Reply(_labelled(question.source, answer))
 
 
@@ -137,45 +167,3 @@ def _labelled(content: dict[str, Any], labels: Labels) -> bytes:
                 node["attributes"] = {}
             node["attributes"].update(label.values)
     return write_json(content)
-
-
-def _as_json(scene: Scene, labels: Labels, top: int) -> bytes:
-    kinds, number, types = scene.node_type.tolist(), scene.number, scene.types
-    nodes = []
-    for (node_id, label), best in zip(labels.items(), _most_probable(labels, top), strict=True):
-        entry: dict[str, Any] = {"id": node_id, "type": types[kinds[number[node_id]]], "label": label.name}
-        if label.label is not None:
-            entry["number"] = label.label
-        if label.probabilities is not None:
-            first = best[0] if best else {}
-            known = first.get("label") == label.name
-            entry["probability"] = first["probability"] if known else round(label.probabilities[label.name], 6)
-            entry["top"] = best
-        nodes.append(entry)
-    return write_json({"nodes": nodes, "report": str(scene.report)})
-
-
-def _most_probable(labels: Labels, top: int) -> list[list[dict[str, Any]]]:
-    """The most probable labels of every node, the most probable first."""
-    found: list[list[dict[str, Any]]] = [[] for _ in labels]
-    alike: dict[tuple[str, ...], list[int]] = {}
-    shares = [_shares(label) for label in labels.values()]
-    known: dict[int, tuple[str, ...]] = {}  # nodes of a type share one mapping of names to places
-    for place, each in enumerate(shares):
-        names = known.get(id(each.places)) or known.setdefault(id(each.places), tuple(each))
-        alike.setdefault(names, []).append(place)
-    for names, places in alike.items():
-        rows = np.array([shares[place].row for place in places]).reshape(len(places), len(names))
-        order = np.argsort(-rows, axis=1, kind="stable")[:, :top]
-        best = np.take_along_axis(rows, order, 1).round(6)
-        for place, which, values in zip(places, order.tolist(), best.tolist(), strict=True):
-            pairs = zip(which, values, strict=True)
-            found[place] = [{"label": names[i], "probability": value} for i, value in pairs]
-    return found
-
-
-def _shares(label: NodeLabel) -> Shares:
-    given = label.probabilities or {}
-    if isinstance(given, Shares):
-        return given
-    return Shares({name: place for place, name in enumerate(given)}, np.array([*given.values()], dtype=float))

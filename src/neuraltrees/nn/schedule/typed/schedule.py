@@ -21,6 +21,7 @@ from neuraltrees.nn.schedule.leaves import pooling
 from neuraltrees.nn.schedule.rounds import RoundPlan, Rounds
 from neuraltrees.nn.schedule.schedule import Body
 from neuraltrees.nn.schedule.tree import TreeRounds
+from neuraltrees.nn.schedule.typed.fused import FusedPlan, can_fuse, fused_plan, fused_states
 from neuraltrees.nn.schedule.typed.geometry import EdgeGeometry, RunTable, TreeOffsets, by_relation, offset_rows
 from neuraltrees.nn.schedule.typed.structure import TypedStructure, num_kinds
 
@@ -129,6 +130,11 @@ class TypedRounds(TreeRounds):
     def plan(self, data: Data) -> RoundPlan:
         if not self.typed:
             return super().plan(data)
+        if can_fuse(self):
+            return fused_plan(self, data, partial(self._general_plan, data))
+        return self._general_plan(data)
+
+    def _general_plan(self, data: Data) -> RoundPlan:
         backend = self.backend
         plan = self.bound(TypedStructure.of(data), backend)
         return plan if backend.device.type == "cpu" else moved(plan, backend.device)
@@ -201,6 +207,10 @@ class TypedRounds(TreeRounds):
         }
 
     def forward(self, x: Tensor | SparseMap, plan: RoundPlan, edges: Tensor | None = None) -> Tensor:
+        if isinstance(plan, FusedPlan):
+            if can_fuse(self) and isinstance(x, Tensor) and x.layout == torch.strided:
+                return fused_states(self, x, plan)
+            plan = plan.general()
         if not isinstance(plan, TypedPlan):
             return super().forward(x, plan, edges)
         if not isinstance(x, Tensor) or x.layout != torch.strided:

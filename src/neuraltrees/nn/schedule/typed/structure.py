@@ -67,12 +67,7 @@ class TypedStructure:
     @classmethod
     def of(cls, data: Data) -> TypedStructure:
         """The structure of a graph with a typed H-tree, or of a batch of them."""
-        missing = [name for name in ("tree_leaf", *SCENE_ATTRIBUTES) if name not in data]
-        if missing:
-            raise InputError(
-                f"Expected a graph with a typed H-tree; got {type(data).__name__} without {', '.join(missing)}. Make "
-                f"it from a scene with SceneFormat.graph(scene), or use another schedule."
-            )
+        check_attributes(data)
         edge_index, edge_type, leaf, kind = (
             data[name].cpu() for name in ("tree_edge_index", "tree_edge_type", "tree_leaf", "scene_kind")
         )
@@ -178,6 +173,17 @@ class TypedStructure:
         """The state that sends every message of a round."""
         source = self.edge_index[0][self.leaf_edge if last else slice(None)]
         return self.first_states[source] if first else source
+
+
+def check_attributes(data: Data) -> None:
+    """Raises `InputError` for a graph without a typed H-tree."""
+    present = set(data.keys())
+    missing = [name for name in ("tree_leaf", *SCENE_ATTRIBUTES) if name not in present]
+    if missing:
+        raise InputError(
+            f"Expected a graph with a typed H-tree; got {type(data).__name__} without {', '.join(missing)}. Make "
+            f"it from a scene with SceneFormat.graph(scene), or use another schedule."
+        )
 
 
 def num_kinds(types: int) -> int:
