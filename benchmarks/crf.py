@@ -1,6 +1,7 @@
 """Exact structured answers against rivals, one thread, in turns, the shortest of several times.
 
-    python benchmarks/crf.py    # scene graphs need NEURALTREES_DATA; chains need pytorch-crf and torch-struct
+    python benchmarks/crf.py                  # scene graphs need NEURALTREES_DATA; chains pytorch-crf and torch-struct
+    python benchmarks/crf.py --device cuda    # marginals of the scene graphs, forward and backward, on a GPU
 
 The scene graphs: exact marginals of all 482 with 30 % of the labels unknown, the 8 most probable labels per node,
 against a loop over the graphs through `JunctionTree`. Chains: minus log-likelihood and its gradient of 256 chains of
@@ -9,11 +10,14 @@ against a loop over the graphs through `JunctionTree`. Chains: minus log-likelih
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from itertools import pairwise as neighbours
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -33,15 +37,77 @@ def shortest(works: Mapping[str, Callable[[], object]], repeats: int) -> dict[st
     return found
 
 
-def scenes(labels: int = 35, states: int = 8) -> None:
-    data = nt.StanfordSceneGraphs()
-    known = torch.where(random_node_split(len(data.y), 0.7, seed=0).train, data.y, -1)
-    graphs = [nt.Graph.from_data(graph) for graph in data]
-    stream = torch.Generator().manual_seed(0)
-    counts = torch.tensor([15, 35])[data.node_type]
-    unary = torch.randn(len(known), labels, generator=stream)
-    unary[torch.arange(labels) >= counts.unsqueeze(1)] = -torch.inf
-    table = torch.randn(labels, labels, generator=stream) / 2
+class Scenes(NamedTuple):
+    """The scene graphs, numbers of labels, random potentials, and known labels."""
+
+    graphs: list[nt.Graph]
+    counts: Tensor
+    unary: Tensor
+    table: Tensor
+    known: Tensor
+
+    @classmethod
+    def load(cls, labels: int = 35) -> Scenes:
+        data = nt.StanfordSceneGraphs()
+        known = torch.where(random_node_split(len(data.y), 0.7, seed=0).train, data.y, -1)
+        stream = torch.Generator().manual_seed(0)
+        counts = torch.tensor([15, 35])[data.node_type]
+        unary = torch.randn(len(known), labels, generator=stream)
+        unary[torch.arange(labels) >= counts.unsqueeze(1)] = -torch.inf
+        table = torch.randn(labels, labels, generator=stream) / 2
+        return cls([nt.Graph.from_data(graph) for graph in data], counts, unary, table, known)
+
+
+def on_gpu(states: int = 8, repeats: int = 50) -> None:
+    """Milliseconds of marginals and all gradients, by calls and as a replayed CUDA graph, in float32."""
+    graphs, counts, unary, table, known = Scenes.load()
+    here = nt.CRF(graphs, counts, states=states)(unary.double(), table.double(), known).marginals
+    crf = nt.CRF(graphs, counts, states=states).to("cuda")
+    given = [each.cuda().requires_grad_() for each in (unary, table)]
+    weight = torch.rand(unary.shape, device="cuda")
+    mask = known.cuda()
+    found: list[Tensor] = []
+
+    def step(check: bool) -> None:
+        for each in given:
+            each.grad = None
+        answer = crf(*given, mask, check=check)
+        (weight * answer.marginals).sum().backward()
+        found[:] = [answer.marginals.detach()]
+
+    def timed(work: Callable[[], object]) -> float:
+        times = []
+        for _ in range(repeats):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            work()
+            torch.cuda.synchronize()
+            times.append(time.perf_counter() - start)
+        return 1e3 * sorted(times)[repeats // 2]
+
+    step(True)
+    print(f"largest difference from float64 on a CPU: {float((found[0].cpu() - here).abs().max()):.1e}")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step(False)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step(False)
+    graph.replay()
+    print(f"replayed, likewise: {float((found[0].cpu() - here).abs().max()):.1e}")
+    name = torch.cuda.get_device_name()
+    for what, work in (
+        ("with checks", lambda: step(True)),
+        ("without checks", lambda: step(False)),
+        ("replayed", graph.replay),
+    ):
+        print(f"482 scene graphs, forward and backward, {what}: {timed(work):.2f} ms on {name}")
+
+
+def scenes(states: int = 8) -> None:
+    graphs, counts, unary, table, known = Scenes.load()
     crf = nt.CRF(graphs, counts, states=states)
     answer = crf(unary, table, known)
     models = [_reduced(*each, table, states) for each in _parts(graphs, unary, known)]
@@ -150,7 +216,12 @@ def chains(count: int = 256, length: int = 100, labels: int = 20) -> None:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     torch.set_num_threads(1)
+    if parser.parse_args().device == "cuda":
+        on_gpu()
+        sys.exit()
     chains()
     if os.environ.get("NEURALTREES_DATA"):
         scenes()

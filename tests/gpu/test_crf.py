@@ -7,17 +7,13 @@ import torch
 
 import neuraltrees as nt
 from neuraltrees.training.executors import Executor, Replay
-from tests.inference.crf.test_crf import random_graphs
+from tests.inference.crf.test_crf import random_problem
 
 pytestmark = pytest.mark.gpu
 
 
 def test_the_layer_and_its_gradients_equal_those_of_a_cpu() -> None:
-    graphs = random_graphs(30, seed=3)
-    size = sum(graph.num_nodes for graph in graphs)
-    stream = torch.Generator().manual_seed(0)
-    unary, table = torch.randn(size, 5, generator=stream), torch.randn(5, 5, generator=stream)
-    known = torch.where(torch.rand(size, generator=stream) < 0.3, 1, -1)
+    graphs, unary, table, known = random_problem(30, 5, seed=3)
     found = []
     for device in ("cpu", "cuda"):
         given = [each.to(device, copy=True).requires_grad_() for each in (unary, table)]
@@ -45,3 +41,29 @@ def test_replayed_steps_equal_eager_ones_and_those_of_a_cpu(learning: str) -> No
     here = nt.fit(task, spec, training, runs)
     torch.testing.assert_close(replayed.result().loss_curve, eager.result().loss_curve, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(replayed.result().loss_curve, here.loss_curve, atol=5e-3, rtol=5e-3)
+
+
+def test_a_captured_call_of_the_layer_equals_one_with_checks() -> None:
+    graphs, *given = random_problem(20, 4, seed=5)
+    unary, table, known = (each.cuda() for each in given)
+    unary.requires_grad_()
+    table.requires_grad_()
+    crf = nt.CRF(graphs, states=3).to("cuda")
+
+    def step(check: bool) -> list[torch.Tensor]:
+        unary.grad = table.grad = None
+        answer = crf(unary, table, known, check=check)
+        (answer.marginals.square().sum() + answer.log_partition.sum()).backward()
+        assert unary.grad is not None and table.grad is not None
+        return [answer.marginals, answer.log_partition, unary.grad, table.grad]
+
+    expected = [each.detach().clone() for each in step(True)]
+    with torch.cuda.stream(torch.cuda.Stream()):
+        step(False)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = step(False)
+    graph.replay()
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)

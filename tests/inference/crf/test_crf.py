@@ -183,6 +183,14 @@ def random_graphs(count: int, seed: int) -> list[nt.Graph]:
     return [nt.Graph.from_networkx(each) for each in made]
 
 
+def random_problem(count: int, labels: int, seed: int) -> tuple[list[nt.Graph], Tensor, Tensor, Tensor]:
+    """Graphs, potentials of nodes, a table for all edges, and known labels of some nodes, in float32."""
+    graphs = random_graphs(count, seed)
+    size, stream = sum(graph.num_nodes for graph in graphs), torch.Generator().manual_seed(seed)
+    unary, table = torch.randn(size, labels, generator=stream), torch.randn(labels, labels, generator=stream)
+    return graphs, unary, table, torch.where(torch.rand(size, generator=stream) < 0.3, 1, -1)
+
+
 def test_a_batch_equals_one_graph_after_another() -> None:
     graphs = random_graphs(12, seed=0)
     sizes = [graph.num_nodes for graph in graphs]
@@ -372,3 +380,14 @@ def test_impossible_labels() -> None:
         crf(zero, different, torch.tensor([0, -1, 1]))
     with pytest.raises(ZeroProbabilityError, match="graph 0 exclude each other"):
         crf(zero, different, torch.tensor([0, 0, -1]))
+
+
+def test_calls_without_checks_give_the_same_and_notice_other_known_labels() -> None:
+    graphs, unary, table, known = random_problem(5, 3, seed=2)
+    labels = [3] * (len(unary) - 1) + [2]
+    crf = nt.CRF(graphs, labels)
+    for _ in range(2):
+        expected = nt.CRF(graphs, labels)(unary, table, known)
+        for mine, theirs in zip(crf(unary, table, known, check=False), expected, strict=True):
+            torch.testing.assert_close(mine, theirs)
+        known[:3] = torch.where(known[:3] < 0, 0, -1)  # in place: other nodes are known now

@@ -44,17 +44,6 @@ def united(graph: Any) -> tuple[Graph, Int64, int]:
     )
 
 
-def own_labels(unary: Tensor, labels: Int64) -> Tensor:
-    """The potentials with -inf for labels that a node does not have, whatever was given there.
-
-    Shapes: unary :math:`(*, n, C)`, labels :math:`(n)` → :math:`(*, n, C)`
-    """
-    if labels.min(initial=unary.shape[-1]) == unary.shape[-1]:
-        return unary
-    own = torch.arange(unary.shape[-1]) < torch.from_numpy(labels).unsqueeze(1)
-    return unary.masked_fill(~own.to(unary.device), -torch.inf)
-
-
 def check_numbers(unary: Tensor, tables: Mapping[str, Tensor]) -> None:
     """Raises an error for NaN, inf, and a node without a possible label."""
     used = unary.detach()
@@ -68,6 +57,32 @@ def check_numbers(unary: Tensor, tables: Mapping[str, Tensor]) -> None:
     if len(empty):
         raise ZeroProbabilityError(
             f"Expected a possible label for every node; all labels of node {int(empty[0, -1])} have -inf."
+        )
+
+
+def known_labels(known: Any, batch: torch.Size, num_nodes: int) -> Tensor:
+    """Known labels as integers, with at most one batch dimension. Shapes: → :math:`(n)` or :math:`(B, n)`"""
+    if not isinstance(known, Tensor) or known.is_floating_point() or known.dtype == torch.bool:
+        came = known.dtype if isinstance(known, Tensor) else type(known).__name__
+        raise InputError(f"Expected known as integers, a label or -1 for every node; got {came}.")
+    if known.shape not in ((num_nodes,), (*batch, num_nodes)):
+        raise InputError(
+            f"Expected known of shape ({num_nodes},), or with the batch {tuple(batch)} of unary before it; "
+            f"got {tuple(known.shape)}."
+        )
+    labels = known.long()
+    return labels if labels.dim() == 1 else labels.reshape(-1, num_nodes)
+
+
+def check_labels(known: Tensor, labels: Int64) -> None:
+    """Raises an error for a known label that a node does not have. Shapes: known :math:`(*, n)`, labels :math:`(n)`"""
+    limit = torch.from_numpy(labels).to(known.device)
+    wrong = ((known < -1) | (known >= limit)).nonzero()
+    if len(wrong):
+        node = int(wrong[0, -1])
+        raise InputError(
+            f"Expected known labels from 0 to {int(limit[node]) - 1}, or -1; got {int(known[tuple(wrong[0])])} at node "
+            f"{node}."
         )
 
 

@@ -14,7 +14,14 @@ from torch_geometric.data import Data
 from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
-from neuraltrees.inference.crf.checks import check_limits, check_numbers, check_together, own_labels, united
+from neuraltrees.inference.crf.checks import (
+    check_labels,
+    check_limits,
+    check_numbers,
+    check_together,
+    known_labels,
+    united,
+)
 from neuraltrees.inference.crf.cliques import CliqueNodes, CliqueTables, Kind, match_tables, sort_cliques
 from neuraltrees.inference.crf.entropy import entropy
 from neuraltrees.inference.crf.solver import CRFAnswer, Evidence, Solver
@@ -96,6 +103,7 @@ class CRF:
         self._labels: Any = labels
         self._device = torch.device("cpu")
         self._solvers: dict[tuple[int, tuple[Kind, ...]], Solver] = {}
+        self._missing: dict[int, Tensor | None] = {}
 
     @property
     def num_nodes(self) -> int:
@@ -117,6 +125,7 @@ class CRF:
         there.__dict__.update(self.__dict__)
         there._device = torch.device(device)
         there._solvers = {key: solver.to(device) for key, solver in self._solvers.items()}
+        there._missing = {}
         return there
 
     def __repr__(self) -> str:
@@ -125,7 +134,13 @@ class CRF:
         return f"CRF(num_nodes={self.num_nodes}, num_edges={self.graph.num_edges}, num_graphs={self.num_graphs}{more})"
 
     def __call__(
-        self, unary: Tensor, pairwise: Tensor, known: Tensor | None = None, *, cliques: CliqueTables | None = None
+        self,
+        unary: Tensor,
+        pairwise: Tensor,
+        known: Tensor | None = None,
+        *,
+        cliques: CliqueTables | None = None,
+        check: bool = True,
     ) -> CRFAnswer:
         """Exact marginals and log Z.
 
@@ -134,12 +149,15 @@ class CRF:
             pairwise: log-potentials of edges.
             known: known labels, -1 elsewhere; the same for the whole batch, or one row per entry.
             cliques: log-potentials of cliques, one tensor, or a dict of size and tensor.
+            check: whether to check all values, which waits for a GPU. If false, sums that lost precision are not
+                repeated, wrong values give wrong answers, and a tensor `known` that was passed before is not looked at
+                again, so that calls can be captured as a CUDA graph after a first one.
 
         Shapes: unary :math:`(*B, n, C)`, known :math:`(n)` or :math:`(*B, n)`
         """
-        case = self._case(unary, pairwise, known, cliques)
-        marginals, total = case.solver.solve(case.unary, case.tables, case.given)
-        if case.known is not None:
+        case = self._case(unary, pairwise, known, cliques, check)
+        marginals, total = case.solver.solve(case.unary, case.tables, case.given, check)
+        if check and case.known is not None:
             check_together(total)
         return CRFAnswer(marginals.view(unary.shape), total.view(*case.batch, self.num_graphs))
 
@@ -250,28 +268,43 @@ class CRF:
         return self._solvers[width, kinds]
 
     def _case(
-        self, unary: Tensor, pairwise: Tensor, known: Tensor | None, cliques: CliqueTables | None = None
+        self,
+        unary: Tensor,
+        pairwise: Tensor,
+        known: Tensor | None,
+        cliques: CliqueTables | None = None,
+        check: bool = True,
     ) -> _Case:
         """All arguments, checked, with one batch dimension."""
         if not isinstance(unary, Tensor) or unary.dim() < 2 or unary.shape[-2] != self.num_nodes:
             came = tuple(unary.shape) if isinstance(unary, Tensor) else type(unary).__name__
             raise InputError(f"Expected unary of shape (*, {self.num_nodes}, labels), one row per node; got {came}.")
         batch, width = unary.shape[:-2], unary.shape[-1]
-        one = isinstance(pairwise, Tensor) and pairwise.shape == (width, width)
+        same = isinstance(pairwise, Tensor) and pairwise.shape == (width, width)
         more = match_tables(self._cliques, cliques)
         kinds = [each.kind(table) for each, table in zip(self._cliques, more, strict=True)]
-        solver = self._solver(width, ("one" if one else "each" if self._relation is None else "relation", *kinds))
+        solver = self._solver(width, ("one" if same else "each" if self._relation is None else "relation", *kinds))
         tables = [self._tables(pairwise, batch, width, solver)]
         for each, table, factors in zip(self._cliques, more, solver.structure.factors[1:], strict=True):
             tables.append(each.tables(table, unary, factors.index))
-        labels = None if known is None else self._known(known, batch)
-        unary = own_labels(unary, solver.structure.labels)
-        if not torch.compiler.is_compiling():
+        labels = None if known is None else known_labels(known, batch, self.num_nodes)
+        unary = self._own_labels(unary, solver.structure.labels)
+        if check and not torch.compiler.is_compiling():
             named = {f"cliques of {each.size} nodes": table for each, table in zip(self._cliques, more, strict=True)}
             check_numbers(unary, {"pairwise": pairwise, **named})
             if labels is not None:
-                _check_labels(labels, solver.structure.labels)
-        return _Case(solver, unary.reshape(batch.numel(), *unary.shape[-2:]), tuple(tables), labels, batch)
+                check_labels(labels, solver.structure.labels)
+        one = unary.reshape(batch.numel(), *unary.shape[-2:])
+        return _Case(solver, one, tuple(tables), labels, batch, None if check else known)
+
+    def _own_labels(self, unary: Tensor, labels: npt.NDArray[np.int64]) -> Tensor:
+        """The potentials with -inf for labels that a node does not have, whatever was given there."""
+        width = unary.shape[-1]
+        if width not in self._missing:
+            missing = torch.arange(width) >= torch.from_numpy(labels).unsqueeze(1)
+            self._missing[width] = missing.to(self._device) if bool(missing.any()) else None
+        found = self._missing[width]
+        return unary if found is None else unary.masked_fill(found, -torch.inf)
 
     def _tables(self, pairwise: Tensor, batch: torch.Size, width: int, solver: Solver) -> FactorTables:
         structure = solver.structure
@@ -290,18 +323,6 @@ class CRF:
             pairwise = pairwise.new_zeros(*pairwise.shape[:-3], 1, width, width)
         return FactorTables(pairwise.reshape(-1, *pairwise.shape[-3:]), structure.index)
 
-    def _known(self, known: Tensor, batch: torch.Size) -> Tensor:
-        if not isinstance(known, Tensor) or known.is_floating_point() or known.dtype == torch.bool:
-            came = known.dtype if isinstance(known, Tensor) else type(known).__name__
-            raise InputError(f"Expected known as integers, a label or -1 for every node; got {came}.")
-        if known.shape not in ((self.num_nodes,), (*batch, self.num_nodes)):
-            raise InputError(
-                f"Expected known of shape ({self.num_nodes},), or with the batch {tuple(batch)} of unary before it; "
-                f"got {tuple(known.shape)}."
-            )
-        labels = known.long()
-        return labels if labels.dim() == 1 else labels.reshape(-1, self.num_nodes)
-
 
 class _Case(NamedTuple):
     solver: Solver
@@ -309,18 +330,8 @@ class _Case(NamedTuple):
     tables: Tables
     known: Tensor | None
     batch: torch.Size
+    source: Tensor | None
 
     @property
     def given(self) -> Evidence:
-        return self.solver.given(self.known)
-
-
-def _check_labels(known: Tensor, labels: npt.NDArray[np.int64]) -> None:
-    limit = torch.from_numpy(labels).to(known.device)
-    wrong = ((known < -1) | (known >= limit)).nonzero()
-    if len(wrong):
-        node = int(wrong[0, -1])
-        raise InputError(
-            f"Expected known labels from 0 to {int(limit[node]) - 1}, or -1; got {int(known[tuple(wrong[0])])} at node "
-            f"{node}."
-        )
+        return self.solver.given(self.known, self.source)

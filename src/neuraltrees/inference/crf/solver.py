@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from neuraltrees.inference.forest import Forest
 from neuraltrees.movable import moved
 
 PLANS = 64  # number of masks of known nodes whose plans are cached
+GPU_CHUNK = 2**28  # entries of the tables that are in GPU memory at the same time; few large operations are fastest
 Plans: TypeAlias = tuple[Remainder, ...]
 Choose: TypeAlias = Callable[[Forest, Tensor, tuple[Tensor, ...]], Tensor]
 
@@ -56,14 +58,31 @@ class Solver:
     limits: Limits = field(default_factory=Limits)
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     kept: OrderedDict[Any, Plans] = field(default_factory=OrderedDict)
+    latest: list[tuple[weakref.ref[Tensor], int, Evidence]] = field(default_factory=list)
 
     def to(self, device: torch.device | str) -> Solver:
         """The same with its indices on a device; cached plans are dropped."""
         there = torch.device(device)
-        return replace(self, structure=moved(self.structure, there), device=there, kept=OrderedDict())
+        return replace(self, structure=moved(self.structure, there), device=there, kept=OrderedDict(), latest=[])
 
-    def given(self, known: Tensor | None) -> Evidence:
-        """The known labels with the plans of inference given them, one per sampled subgraph; cached by mask."""
+    def given(self, known: Tensor | None, source: Tensor | None = None) -> Evidence:
+        """The known labels with the plans of inference given them, one per sampled subgraph; cached by mask.
+
+        Args:
+            known: known labels, checked.
+            source: the tensor that `known` was made of. If it is the one of the last call with a source, and torch has
+                not changed it since, its values are not looked at again, so that nothing waits for a GPU.
+        """
+        if source is None or source.is_inference():
+            return Evidence(known, self._plans(known))
+        for last, version, evidence in self.latest:
+            if last() is source and version == source._version:
+                return evidence
+        evidence = Evidence(known, self._plans(known))
+        self.latest[:] = [(weakref.ref(source), source._version, evidence)]
+        return evidence
+
+    def _plans(self, known: Tensor | None) -> Plans:
         key: Any = None
         if known is not None:
             key = known.shape, np.packbits((known >= 0).cpu().numpy()).tobytes()
@@ -72,13 +91,16 @@ class Solver:
             if len(self.kept) > PLANS:
                 self.kept.popitem(last=False)
         self.kept.move_to_end(key)
-        return Evidence(known, self.kept[key])
+        return self.kept[key]
 
     def _planned(self, known: Tensor | None) -> Plans:
         size = self.structure.num_nodes
         mask = torch.zeros(1, size, dtype=torch.bool) if known is None else (known >= 0).cpu().view(-1, size)
+        limits = self.limits
+        if self.device.type == "cuda" and limits.chunk_entries is None:
+            limits = replace(limits, chunk_entries=GPU_CHUNK)
         with _explained():
-            return moved(make_remainders(self.structure, mask, self.limits), self.device)
+            return moved(make_remainders(self.structure, mask, limits), self.device)
 
     def solve(self, unary: Tensor, tables: Tables, given: Evidence, check: bool = True) -> CRFAnswer:
         """Marginals and log Z; means over the sampled subgraphs.

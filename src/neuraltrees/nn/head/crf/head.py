@@ -15,6 +15,7 @@ from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.inference.crf import Evidence, Limits, Solver, Structure, Tables
+from neuraltrees.inference.crf.solver import GPU_CHUNK
 from neuraltrees.nn.ensemble.precision import full_precision
 from neuraltrees.nn.head.crf.lessons import Field, Learning, Lesson, checked_labels, hide
 from neuraltrees.nn.head.crf.pairs import Pairs
@@ -23,8 +24,6 @@ from neuraltrees.nn.head.crf.triangles import Triangles
 from neuraltrees.nn.head.head import Head, Places
 from neuraltrees.nn.head.node import NodeHead
 from neuraltrees.nn.parallel import Part
-
-GPU_CHUNK = 2**28  # entries of the tables that are in GPU memory at the same time
 
 
 class CRFHead(Head):
