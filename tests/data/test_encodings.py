@@ -38,10 +38,10 @@ def test_return_probabilities_are_those_of_pyg(steps: int) -> None:
             assert not found.any()
 
 
-def test_large_graphs_take_another_way_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("entries", [0, 20])
+def test_large_graphs_are_computed_some_columns_at_a_time(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
     expected = return_probabilities(graphs(), 6)
-    monkeypatch.setattr(encodings, "DENSE", 0)
-    monkeypatch.setattr(encodings, "ENTRIES", 0)
+    monkeypatch.setattr(encodings, "ENTRIES", entries)
     for found, value in zip(return_probabilities(graphs(), 6), expected, strict=True):
         torch.testing.assert_close(found, value)
 

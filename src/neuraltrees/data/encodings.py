@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import AddLaplacianEigenvectorPE
 
 from neuraltrees.checks import check_at_least
 
-ENTRIES = 2**22  # entries of the matrices that are multiplied at once
-DENSE = 2048  # number of nodes up to which dense matrices are used
+ENTRIES = 2**19  # entries of the dense matrix of some graphs; it stays in the caches of a CPU
 
 
 def return_probabilities(graphs: Sequence[Data], steps: int, dtype: torch.dtype = torch.float32) -> list[Tensor]:
@@ -32,17 +32,13 @@ def return_probabilities(graphs: Sequence[Data], steps: int, dtype: torch.dtype 
     by_size = sorted(range(len(graphs)), key=lambda number: graphs[number].num_nodes)
     start = 0
     while start < len(by_size):
-        end = start + 1
-        while end < len(by_size) and (end + 1 - start) * graphs[by_size[end]].num_nodes ** 2 <= ENTRIES:
-            end += 1
-        chosen = by_size[start:end]
-        size = graphs[chosen[-1]].num_nodes
-        if size > DENSE:
-            found[chosen[0]] = _of_large(graphs[chosen[0]], steps, dtype)
-        else:
-            matrices = torch.stack([_walk(graphs[number], size, dtype) for number in chosen])
-            for number, rows in zip(chosen, _diagonals(matrices, steps), strict=True):
-                found[number] = rows[: graphs[number].num_nodes].clone()
+        end, nodes = start + 1, graphs[by_size[start]].num_nodes
+        while end < len(by_size) and (nodes + (size := graphs[by_size[end]].num_nodes)) * size <= ENTRIES:
+            end, nodes = end + 1, nodes + size
+        chosen = [graphs[number] for number in by_size[start:end]]
+        parts = torch.split(_together(chosen, steps, dtype), [graph.num_nodes for graph in chosen])
+        for number, rows in zip(by_size[start:end], parts, strict=True):
+            found[number] = rows.clone()
         start = end
     return found
 
@@ -67,45 +63,27 @@ def laplacian_vectors(graphs: Sequence[Data], count: int) -> list[Tensor]:
     return found
 
 
-def _walk(graph: Data, size: int, dtype: torch.dtype) -> Tensor:
-    """The transition matrix, padded by zeros; the row of a node without edges is zero."""
-    source, target = graph.edge_index
-    matrix = torch.zeros(size, size, dtype=dtype)
-    matrix.index_put_((source, target), torch.ones(len(source), dtype=dtype), accumulate=True)
-    return matrix / matrix.sum(1, keepdim=True).clamp(min=1)
+def _together(graphs: Sequence[Data], steps: int, dtype: torch.dtype) -> Tensor:
+    """The return probabilities of all nodes of some graphs, by products of one sparse matrix with dense ones.
 
+    Row v of the dense matrix has the probabilities of the nodes of v's graph after k steps from v; for a large graph,
+    some columns at a time.
 
-def _diagonals(walk: Tensor, steps: int) -> Tensor:
-    """The diagonals of the first powers. Half of the powers suffice: the diagonal of A B needs no matrix product.
-
-    Shapes: walk :math:`(G, n, n)` → :math:`(G, n, steps)`
+    Shapes: → :math:`(N, steps)`
     """
-    columns = [walk.diagonal(dim1=1, dim2=2)]
-    lower = walk
-    while len(columns) < steps:
-        columns.append((lower * lower.mT).sum(2))
-        if len(columns) == steps:
-            break
-        higher = lower @ walk
-        columns.append((lower * higher.mT).sum(2))
-        lower = higher
-    return torch.stack(columns, 2)
-
-
-def _of_large(graph: Data, steps: int, dtype: torch.dtype) -> Tensor:
-    """The return probabilities of a large graph, some columns at a time, with a sparse matrix."""
-    rows = graph.num_nodes
-    source = graph.edge_index[0]
-    degree = torch.bincount(source, minlength=rows).clamp(min=1)
-    walk = torch.sparse_coo_tensor(
-        graph.edge_index, (1.0 / degree.to(dtype))[source], (rows, rows), check_invariants=False
-    ).coalesce()
-    found = torch.zeros(rows, steps, dtype=dtype)
-    for first in range(0, rows, 512):
-        columns = torch.arange(first, min(rows, first + 512))
-        reached = torch.zeros(rows, len(columns), dtype=dtype)
-        reached[columns, torch.arange(len(columns))] = 1.0
+    sizes = torch.tensor([graph.num_nodes for graph in graphs])
+    total, first = int(sizes.sum()), sizes.cumsum(0) - sizes
+    source, target = torch.cat([graph.edge_index + shift for graph, shift in zip(graphs, first, strict=True)], 1)
+    share = 1.0 / torch.bincount(source, minlength=total).clamp(min=1).to(dtype)
+    walk = csr_array((share[source].numpy(), (source.numpy(), target.numpy())), (total, total))
+    column = torch.arange(total) - first.repeat_interleave(sizes)  # the place of every node in its graph
+    found = torch.zeros(total, steps, dtype=dtype)
+    width = max(1, min(int(sizes.max()), ENTRIES // max(1, total)))
+    for begin in range(0, int(sizes.max()), width):
+        here = ((column >= begin) & (column < begin + width)).nonzero().flatten()
+        place = column[here] - begin
+        reached = torch.zeros(total, width, dtype=dtype).index_put_((here, place), torch.ones((), dtype=dtype)).numpy()
         for step in range(steps):
-            reached = torch.sparse.mm(walk, reached)
-            found[columns, step] = reached[columns, torch.arange(len(columns))]
+            reached = walk @ reached
+            found[here, step] = torch.from_numpy(reached[here.numpy(), place.numpy()])
     return found
