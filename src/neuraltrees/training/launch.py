@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from neuraltrees.nn.parallel import Group
 from neuraltrees.training.executors import CutTrees, DataParallel, Executor
@@ -60,11 +62,23 @@ def launched(device: str) -> Iterator[Launched]:
         torch.cuda.set_device(device)
     if "TORCHELASTIC_RUN_ID" in os.environ:
         threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
-    dist.init_process_group(backend)
+    _connect(backend)
     try:
         yield Launched(Group.here(), device)
     finally:
         dist.destroy_process_group()
+
+
+def _connect(backend: str) -> None:
+    """Connects all processes. Those that torchrun starts again on one machine may share a store with the ones before,
+    whose addresses they must not read; on several machines, the numbers of restarts may differ.
+    """
+    if os.environ.get("GROUP_WORLD_SIZE") != "1":
+        dist.init_process_group(backend)
+        return
+    store, rank, size = next(rendezvous("env://"))
+    store = PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size)
 
 
 def _end_with(launcher: int) -> None:

@@ -66,7 +66,9 @@ def search(
                 tell(done[point])
         return [done[point] for point in points]
 
-    return _staged(grid, stages, finish, name, higher_is_better)
+    tuned = _staged(grid, stages, finish, name, higher_is_better)
+    store.arrange([_name(name, trial.stage, trial.point) for trial in tuned.trials])
+    return tuned
 
 
 def finished_search(

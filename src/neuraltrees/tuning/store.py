@@ -108,12 +108,14 @@ class Store:
         return record
 
     def arrange(self, names: Sequence[Name]) -> None:
-        """Sorts the records of these names into their order, before all others, whatever order they were added in."""
+        """Sorts the records of these names into their order, however they were added; others stay in place."""
         wanted = {_key(name): place for place, name in enumerate(names)}
-        last = len(wanted)
-        records = sorted(self.results.records, key=lambda each: wanted.get(_key(each["name"]), last))
-        if [id(each) for each in records] != [id(each) for each in self.results.records]:
-            self.results.records[:] = records
+        records = self.results.records
+        at = [place for place, each in enumerate(records) if _key(each["name"]) in wanted]
+        ordered = sorted(at, key=lambda place: wanted[_key(records[place]["name"])])
+        if ordered != at:
+            for place, each in zip(at, [records[place] for place in ordered], strict=True):
+                records[place] = each
             self._places = {_key(each["name"]): place for place, each in enumerate(records)}
             self._write()
 
