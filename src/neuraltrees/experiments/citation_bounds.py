@@ -12,7 +12,7 @@ from neuraltrees.decomposition import sample_bounded_treewidth
 from neuraltrees.decomposition.sampling import Sampler
 from neuraltrees.experiments.cells import DEFAULTS, Cell, Log, accuracies, best_by_validation, run_cells
 from neuraltrees.experiments.citation_tuning import BUDGET
-from neuraltrees.experiments.citations import NETWORKS
+from neuraltrees.experiments.citations import NETWORKS, TOO_LARGE
 from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.page import Block, Figure, Table
 from neuraltrees.experiments.statistics import mean_std, paired, percent
@@ -27,7 +27,6 @@ WHOLE: Name = {"sampler": "whole", "k": None}
 PAPER: Name = {"sampler": "paper", "k": 4}
 OURS: Name = {"sampler": "elimination", "k": 4}
 VARIANTS: tuple[Name, ...] = (PAPER, OURS, WHOLE, *({"sampler": "elimination", "k": k} for k in (1, 2, 8)))
-TOO_LARGE = "pubmed"  # its whole tree has 4.9 million nodes
 
 
 def variants(dataset: str, quick: bool = False) -> list[Name]:
