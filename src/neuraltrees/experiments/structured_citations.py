@@ -52,7 +52,7 @@ BUDGETS = {"Cora": (1000, 80), "CiteSeer": (1000, 80), "PubMed": (400, 50)}  # e
 
 def names(scale: Scale) -> Iterator[Name]:
     """All trainings: every network on its splits."""
-    runs = scale.runs or (2 if scale.quick else 10)
+    runs = scale.runs or (2 if scale.quick else 30)
     for data, nodes in product(BUDGETS, (20, None)):
         for seed, network in product(range(FIRST_SEED, FIRST_SEED + runs), ("GCN", "APPNP")):
             if not scale.quick or (data, nodes) == ("Cora", 20):
@@ -67,14 +67,15 @@ def measure(scale: Scale, path: Path, tell: Log) -> Results:
     with open_store(path, "structured-citations", {"bounds": bounds, "epochs": scale.epochs}) as store:
         for number, name in enumerate(listed, start=1):
             data, nodes, network = str(name["data"]), name["nodes"], str(name["network"])
-            recipe = RECIPES[data, nodes, network]  # type: ignore[index]  # names of `cells` are such keys
+            assert nodes is None or isinstance(nodes, int)
+            recipe = RECIPES[data, nodes, network]
             if store.get(name, recipe.as_dict()) is not None:
                 continue
             if data not in loaded:
                 loaded = {data: Citations(CitationNetwork(data, scale.data_root)[0], scale.device)}
             started, seed = time.perf_counter(), int(name["seed"] or 0)
             citations = loaded[data]
-            split = citation_split(citations.y, nodes, seed=seed)  # type: ignore[arg-type]  # `nodes` is an int
+            split = citation_split(citations.y, nodes, seed=seed)
             epochs, patience = BUDGETS[data]
             network_says, epoch = train(citations, split, recipe, seed, scale.epochs or epochs, patience)
             found = compare(Case(citations, split, network_says), bounds)
