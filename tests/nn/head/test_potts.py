@@ -202,3 +202,47 @@ def test_bad_input() -> None:
     with pytest.raises(InputError, match="Expected a Graph, a list of them"):
         PottsPosterior("graph")
     assert posterior.strengths is None, "nothing was learned from bad input"
+
+
+def test_several_networks_have_a_factor_each() -> None:
+    true = Strengths(0.6, 1.4, 1.4)
+    graph, own, known, held_out, others = planted(2, true)
+    noise = torch.randn(own.shape, generator=torch.Generator().manual_seed(0), dtype=DOUBLE)
+    first, second = (own + noise).log_softmax(1), (own - noise).log_softmax(1)  # together they say as much as `own`
+    posterior = PottsPosterior(graph).fit([first, second], known, held_out)
+    assert posterior.strengths is not None and posterior.alone is not None
+    assert posterior.strengths.network == pytest.approx(0.3, abs=0.1)
+    assert posterior.strengths.others == pytest.approx((0.3,), abs=0.1)
+    assert posterior.strengths.edge == pytest.approx(true.edge, abs=0.3)
+    assert len(posterior.alone.others) == 1 and posterior.alone.edge == 0
+    free = others >= 0
+    alone = PottsPosterior(graph).fit(first, known, held_out)
+    right = [
+        float((p[free].argmax(1) == others[free]).double().mean())
+        for p in (posterior([first, second], known), alone(first, known))
+    ]
+    assert right[0] > right[1] + 0.01
+
+
+def test_the_sum_of_several_networks_is_that_of_their_log_probabilities() -> None:
+    graph, own, known = random_case(11, 6, 3, 8)
+    other = torch.randn(6, 3, generator=torch.Generator().manual_seed(1), dtype=DOUBLE).log_softmax(1)
+    posterior = PottsPosterior(graph, max_treewidth=None)
+    posterior.strengths = Strengths(0.7, -0.8, 1.3, (0.4,))
+    found = posterior([own, other], known)
+    torch.testing.assert_close(found, listed(graph, own + 0.4 / 0.7 * other, known, posterior.strengths))
+    one = PottsPosterior(graph, max_treewidth=None)
+    one.strengths = Strengths(0.7, -0.8, 1.3)
+    torch.testing.assert_close(one([own], known), one(own, known))
+
+
+def test_wrong_numbers_of_networks_are_refused() -> None:
+    graph, own, known = random_case(11, 6, 3, 8)
+    posterior = PottsPosterior(graph)
+    with pytest.raises(InputError, match="at least one network; got an empty list"):
+        posterior.fit([], known, known)
+    with pytest.raises(InputError, match="same labels by all networks; got 3 and 2 labels"):
+        posterior.fit([own, own[:, :2]], known, known)
+    posterior.strengths = Strengths()
+    with pytest.raises(InputError, match="as many networks as there are factors, 1; got 2"):
+        posterior([own, own], known)

@@ -1,4 +1,4 @@
-"""A network's probabilities corrected by the labels of neighbours: exact marginals of a Potts model."""
+"""The probabilities of networks corrected by the labels of neighbours: exact marginals of a Potts model."""
 
 from __future__ import annotations
 
@@ -23,17 +23,30 @@ BOUND = 4.0  # largest absolute strength of edges
 
 @dataclass(frozen=True)
 class Strengths:
-    """The three numbers of a Potts model on top of a network.
+    """The numbers of a Potts model on top of a network, or of several.
 
     Args:
         network: factor of the network's log-probabilities, above 0: one over their temperature.
         known: added to the score where a node has the label of a known neighbour.
         edge: added to the score where two unknown neighbours have the same label.
+        others: factors of the log-probabilities of further networks.
     """
 
     network: float = 1.0
     known: float = 0.0
     edge: float = 0.0
+    others: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, factors: Tensor, known: float = 0.0, edge: float = 0.0) -> Strengths:
+        """Strengths with a factor per network."""
+        first, *others = factors.tolist()
+        return cls(first, known, edge, tuple(others))
+
+    @property
+    def numbers(self) -> list[float]:
+        """The factors of all networks, then those of known neighbours and of edges."""
+        return [self.network, *self.others, self.known, self.edge]
 
 
 class PottsPosterior:
@@ -44,6 +57,10 @@ class PottsPosterior:
 
     with sums over edges uv. The answers are exact marginals on sampled subgraphs of the unknown nodes, averaged; all
     edges to known nodes are kept. `fit` learns the three numbers from held-out labels; the network is not trained.
+
+    The log-probabilities can also be a list, those of several networks: each gets a factor of its own, and their
+    weighted sum takes the place of the one. A second network that reads the features of a node alone, such as an MLP,
+    often helps beside one that mixes them with its neighbours'.
 
     Args:
         graph: one graph, a list of them, or PyG's `Data` or `Batch`; nodes of several follow one another.
@@ -58,10 +75,10 @@ class PottsPosterior:
 
     Attributes:
         strengths: the numbers that `fit` learned; they can also be set directly.
-        alone: the numbers without edges: the network's temperature only.
+        alone: the numbers without edges: the factors of the networks only.
         gain: the number of nats by which the strengths of edges raised the log-likelihood of the held-out labels.
 
-    Shapes: log_probabilities :math:`(n, C)`, known and y :math:`(n)`
+    Shapes: log_probabilities :math:`(n, C)` each, known and y :math:`(n)`
 
     >>> posterior = PottsPosterior(Graph([[0, 1, 2], [1, 2, 3]]))
     >>> unsure = torch.tensor([[0.5, 0.5]] * 4).log()
@@ -100,20 +117,20 @@ class PottsPosterior:
             f"max_treewidth={self.limits.max_treewidth}, samples={self.limits.samples}, strengths={self.strengths})"
         )
 
-    def fit(self, log_probabilities: Tensor, known: Tensor | None, y: Tensor) -> PottsPosterior:
-        """Learns the three numbers by the mean negative log-likelihood of held-out labels given the known ones.
+    def fit(self, log_probabilities: Tensor | Sequence[Tensor], known: Tensor | None, y: Tensor) -> PottsPosterior:
+        """Learns the numbers by the mean negative log-likelihood of held-out labels given the known ones.
 
         A weak Gaussian prior keeps them finite where the labels say nothing about them. The same input gives the same
         numbers.
 
         Args:
             log_probabilities: log-probabilities or logits of the labels of every node, by a network that has not seen
-                the held-out labels.
+                the held-out labels; or a list of those of several networks.
             known: known labels, usually those of the training nodes; -1 elsewhere.
             y: held-out labels, usually those of the validation nodes; -1 elsewhere.
         """
         case = self._case(log_probabilities, known)
-        held_out = labels_of("y", y, *case.network.shape).to(case.network.device)
+        held_out = labels_of("y", y, *case.networks.shape[1:]).to(case.networks.device)
         assert case.given.known is not None
         both = ((held_out >= 0) & (case.given.known >= 0)).nonzero()
         if len(both):
@@ -131,86 +148,113 @@ class PottsPosterior:
 
         # Wider subgraphs keep more of the edges and differ less from each other: one is enough to fit.
         fewer = replace(case.given, plans=case.given.plans[: 2 if self.limits.max_treewidth == 1 else 1])
+        count = len(case.networks)
+        prior = case.networks.new_tensor([1.0] * count + [0.1] * 2) / (2 * len(nodes))
         alone, without = _maximise(
-            lambda free: likelihood((free[0].exp() * case.network).softmax(1)), case.network.new_zeros(1), len(nodes)
+            lambda free: likelihood(case.pooled(free.exp()).softmax(1)), case.networks.new_zeros(count), prior[:count]
         )
         start = torch.cat([alone, alone.new_full((2,), 0.3)])
-        found, reached = _maximise(lambda free: likelihood(case.marginals(_numbers(free), fewer)), start, len(nodes))
+        found, reached = _maximise(lambda free: likelihood(case.marginals(_numbers(free), fewer)), start, prior)
         self.gain = len(nodes) * (reached - without)
-        self.alone = Strengths(float(alone[0].exp()))
-        self.strengths = Strengths(*_numbers(found).tolist())
+        self.alone = Strengths.of(alone.exp())
+        self.strengths = Strengths.of(_numbers(found)[:count], *_numbers(found)[count:].tolist())
         if self.careful and self.gain <= log(len(nodes)):
             self.strengths = self.alone
         return self
 
     @torch.no_grad()
-    def __call__(self, log_probabilities: Tensor, known: Tensor | None = None) -> Tensor:
+    def __call__(self, log_probabilities: Tensor | Sequence[Tensor], known: Tensor | None = None) -> Tensor:
         """Probabilities of the labels of every node given the known ones; one-hot where a label is known.
+
+        Args:
+            log_probabilities: of as many networks as in `fit`.
+            known: known labels; -1 elsewhere.
 
         Shapes: → :math:`(n, C)`
         """
         if self.strengths is None:
             raise InputError("Expected strengths; got none. Call fit first, or set strengths=Strengths(…).")
         case = self._case(log_probabilities, known)
-        given = self.strengths
-        numbers = case.network.new_tensor([given.network, given.known, given.edge])
-        return case.marginals(numbers, case.given)
+        count, given = 1 + len(self.strengths.others), len(case.networks)
+        if count != given:
+            raise InputError(
+                f"Expected log_probabilities of as many networks as there are factors, {count}; got {given}."
+            )
+        return case.marginals(case.networks.new_tensor(self.strengths.numbers), case.given)
 
-    def _case(self, log_probabilities: Tensor, known: Tensor | None) -> _Case:
+    def _case(self, log_probabilities: Tensor | Sequence[Tensor], known: Tensor | None) -> _Case:
         """The input, checked, with the plans of inference."""
-        network = normalised(log_probabilities, self.num_nodes)
+        networks = _networks(log_probabilities, self.num_nodes)
+        _, nodes, labels = networks.shape
         if known is None:
-            known = torch.full((self.num_nodes,), -1)
-        known = labels_of("known", known, *network.shape).to(network.device)
-        key = (network.shape[1], network.device)
+            known = torch.full((nodes,), -1)
+        known = labels_of("known", known, nodes, labels).to(networks.device)
+        key = (labels, networks.device)
         if key not in self._solvers:
-            labels = np.full(self.num_nodes, network.shape[1])
-            index = np.zeros((self.graph.num_edges, 1), np.int64)
-            structure = Structure.of(self.graph, labels, self.owner, self.num_graphs, index, 1)
-            self._solvers[key] = Solver(structure, self.limits).to(network.device)
-        return _Case.of(self._solvers[key], network, known)
+            counts, index = np.full(nodes, labels), np.zeros((self.graph.num_edges, 1), np.int64)
+            structure = Structure.of(self.graph, counts, self.owner, self.num_graphs, index, 1)
+            self._solvers[key] = Solver(structure, self.limits).to(networks.device)
+        return _Case.of(self._solvers[key], networks, known)
 
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """A network's log-probabilities with known labels, and how many known neighbours of every node have each label.
+    """Log-probabilities of networks with known labels, and how many known neighbours of every node have each label.
 
-    Shapes: network and neighbours :math:`(n, C)`
+    Shapes: networks :math:`(M, n, C)`, neighbours :math:`(n, C)`
     """
 
     solver: Solver
     given: Evidence
-    network: Tensor
+    networks: Tensor
     neighbours: Tensor
 
     @classmethod
-    def of(cls, solver: Solver, network: Tensor, known: Tensor) -> _Case:
-        same = torch.eye(network.shape[1], dtype=network.dtype, device=network.device).view(
-            1, 1, *[network.shape[1]] * 2
-        )
+    def of(cls, solver: Solver, networks: Tensor, known: Tensor) -> _Case:
+        labels = networks.shape[2]
+        same = torch.eye(labels, dtype=networks.dtype, device=networks.device).view(1, 1, labels, labels)
         tables = (FactorTables(same, solver.structure.index),)
-        counts = solver.neighbours(torch.zeros_like(network).unsqueeze(0), tables, known).squeeze(0)
-        return cls(solver, solver.given(known), network, counts)
+        counts = solver.neighbours(torch.zeros_like(networks[:1]), tables, known).squeeze(0)
+        return cls(solver, solver.given(known), networks, counts)
+
+    def pooled(self, factors: Tensor) -> Tensor:
+        """The weighted sum of the log-probabilities. Shapes: factors :math:`(M)` → :math:`(n, C)`"""
+        return (factors.view(-1, 1, 1) * self.networks).sum(0)
 
     def marginals(self, numbers: Tensor, given: Evidence) -> Tensor:
-        """The marginals of the nodes, averaged over the plans. Shapes: numbers :math:`(3)` → :math:`(n, C)`"""
-        network, known, edge = numbers.unbind()
+        """The marginals of the nodes, averaged over the plans. Shapes: numbers :math:`(M + 2)` → :math:`(n, C)`"""
+        known, edge = numbers[-2:].unbind()
         # The solver adds known labels to their neighbours with strength `edge`; the rest of `known` is added here.
-        unary = network * self.network + (known - edge) * self.neighbours
+        unary = self.pooled(numbers[:-2]) + (known - edge) * self.neighbours
         table = edge * torch.eye(unary.shape[1], dtype=unary.dtype, device=unary.device)
         tables = (FactorTables(table.view(1, 1, *table.shape), self.solver.structure.index),)
         return self.solver.marginals(unary.unsqueeze(0), tables, given).squeeze(0)
 
 
+def _networks(log_probabilities: Tensor | Sequence[Tensor], nodes: int) -> Tensor:
+    """The log-probabilities of all networks, checked. Shapes: → :math:`(M, n, C)`"""
+    if isinstance(log_probabilities, list | tuple):
+        if not log_probabilities:
+            raise InputError("Expected log_probabilities of at least one network; got an empty list.")
+        found = [normalised(each, nodes) for each in log_probabilities]
+        for each in found[1:]:
+            if each.shape != found[0].shape:
+                raise InputError(
+                    f"Expected log_probabilities of the same labels by all networks; got {found[0].shape[1]} and "
+                    f"{each.shape[1]} labels."
+                )
+        return torch.stack([each.to(found[0]) for each in found])
+    return normalised(log_probabilities, nodes).unsqueeze(0)
+
+
 def _numbers(free: Tensor) -> Tensor:
-    """The three numbers, a factor above zero and two bounded strengths, as functions of unbounded parameters."""
-    return torch.cat([free[:1].exp(), BOUND * (free[1:] / BOUND).tanh()])
+    """The numbers, factors above zero and two bounded strengths, as functions of unbounded parameters."""
+    return torch.cat([free[:-2].exp(), BOUND * (free[-2:] / BOUND).tanh()])
 
 
-def _maximise(likelihood: Callable[[Tensor], Tensor], start: Tensor, count: int) -> tuple[Tensor, float]:
-    """The parameters of the largest mean log-likelihood of `count` labels, under a weak prior, and that likelihood."""
+def _maximise(likelihood: Callable[[Tensor], Tensor], start: Tensor, weight: Tensor) -> tuple[Tensor, float]:
+    """The parameters of the largest mean log-likelihood, with a weight of the square of each; and that likelihood."""
     free = start.detach().clone().requires_grad_()
-    weight = torch.tensor([1.0, 0.1, 0.1], dtype=start.dtype, device=start.device)[: len(start)] / (2 * count)
     best, reached = start, -torch.inf
     optimiser = torch.optim.LBFGS(
         [free], max_iter=STEPS, history_size=8, tolerance_change=1e-6, line_search_fn="strong_wolfe"
