@@ -90,5 +90,5 @@ def run_core(
         whole = whole.float()
     if batch:
         whole = whole.view(*batch, sum(structure.sizes))
-    log_partition, *found = whole.split(structure.sizes, -1)  # type: ignore[no-untyped-call]  # torch has no types here
+    log_partition, *found = whole.split_with_sizes(structure.sizes, -1)
     return CoreFound(log_partition.squeeze(-1), found, runs)
