@@ -15,7 +15,7 @@ from neuraltrees.experiments import structured_citations
 from neuraltrees.experiments.citation_networks import ROUNDS, CitationNet, Citations, Recipe, propagate, train
 from neuraltrees.experiments.experiment import Scale
 from neuraltrees.experiments.page import markdown
-from neuraltrees.experiments.structured_citations import EXPERIMENT, Case, compare, loopy
+from neuraltrees.experiments.structured_citations import EXPERIMENT, MLP, Case, compare, compare_beside, loopy
 from neuraltrees.tuning.store import Results
 
 
@@ -101,13 +101,37 @@ def test_every_method_is_judged_by_the_same_nodes() -> None:
     }
 
 
+def test_an_mlp_reads_no_neighbours() -> None:
+    citations = small()
+    net = CitationNet(citations, MLP).eval()
+    expected = (citations.x.matrix.to_dense() @ net.first + net.bias[0]).relu() @ net.second + net.bias[1]
+    torch.testing.assert_close(net(citations), expected)
+
+
+def test_two_networks_are_weighed_and_compared_with_one() -> None:
+    citations = small()
+    network, _ = train(citations, thirds(), Recipe(None, hidden=8), 0, 40, 20)
+    case = Case(citations, thirds(), network)
+    useless = torch.zeros_like(network).log_softmax(1)
+    found = compare_beside(case, useless)
+    methods = found["methods"]
+    assert list(methods) == ["network", "MLP", "k = 1", "no edges", "careful"]
+    assert methods["no edges"]["test"] == methods["network"]["test"]  # the factor of what says nothing does not matter
+    assert methods["careful"] in (methods["k = 1"], methods["no edges"])
+    assert set(found["learned"]["k = 1"]) == {"network", "known", "edge", "others", "gain"}
+    knows = torch.nn.functional.one_hot(citations.y, 2).mul(0.9).add(0.05).log()
+    helped = compare_beside(Case(citations, thirds(), useless), knows)["methods"]
+    assert helped["network"]["test"] < 0.8 and helped["no edges"]["test"] == 1
+
+
 def test_resumed_and_drawn(tmp_path: Path, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, told = tmp_path / "x.json", list[str]()
     scale = Scale(quick=True, runs=1, epochs=4, data_root=str(data_root))
     results = EXPERIMENT.measure(scale, path, told.append)
-    assert [record["name"]["network"] for record in results.records] == ["GCN", "APPNP"] and len(told) == 2
+    assert [record["name"]["network"] for record in results.records] == ["GCN", "APPNP"] * 2 and len(told) == 4
+    assert ["beside" in record["name"] for record in results.records] == [False] * 2 + [True] * 2
     monkeypatch.setattr(structured_citations, "train", lambda *given: pytest.fail("trained again"))
-    assert EXPERIMENT.measure(scale, path, told.append) == results == Results.read(path) and len(told) == 2
+    assert EXPERIMENT.measure(scale, path, told.append) == results == Results.read(path) and len(told) == 4
     page = markdown(EXPERIMENT.show(results, tmp_path))
     assert "above the network alone on 0 of 2 settings" in page and "| Cora | 20 | APPNP | 1 |" in page
     assert (tmp_path / "structured-citations.svg").exists()

@@ -1,4 +1,4 @@
-"""GCN and APPNP on citation networks, with sparse features: the networks that `structured-citations` starts from."""
+"""GCN, APPNP and MLP on citation networks, with sparse features: what `structured-citations` starts from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Recipe:
     """Hyper-parameters of a network of two layers.
 
     Args:
-        restart: the share of its own answer that a node keeps in every round of APPNP; None for a GCN.
+        restart: the share of its own answer that a node keeps in every round of APPNP; None for a GCN, 1 for an MLP,
+            which reads no neighbours.
         hidden, dropout, lr, weight_decay: as usual; APPNP's second layer has no weight decay.
     """
 
@@ -88,7 +89,7 @@ class Citations:
 
 
 class CitationNet(nn.Module):
-    r"""GCN, :math:`A \,\mathrm{relu}(A X W_1) W_2`, or APPNP, the PageRank of :math:`\mathrm{relu}(X W_1) W_2`.
+    r"""GCN, :math:`A \,\mathrm{relu}(A X W_1) W_2`, MLP, :math:`\mathrm{relu}(X W_1) W_2`, or APPNP, its PageRank.
 
     Shapes: → :math:`(n, C)`
     """
@@ -115,7 +116,7 @@ class CitationNet(nn.Module):
 def propagate(adjacency: Sparse, h: Tensor, restart: float) -> Tensor:
     """Personalised PageRank of the answers of single nodes, as in APPNP."""
     z = h
-    for _ in range(ROUNDS):
+    for _ in range(0 if restart == 1 else ROUNDS):
         z = (1 - restart) * (adjacency @ z) + restart * h
     return z
 

@@ -3,6 +3,8 @@
 All methods have the same information: the graph, the labels of the training nodes, and those of the validation nodes to
 choose epochs and options. Hyper-parameters of the networks were tuned on splits of their own, by validation accuracy;
 the form of the posterior was chosen on the splits of seeds 0 to 9, so that reported seeds start after them.
+
+A second part gives the posterior a second network beside the first: an MLP, which reads a node's own features.
 """
 
 from __future__ import annotations
@@ -47,16 +49,18 @@ RECIPES: dict[tuple[str, int | None, str], Recipe] = {
     ("PubMed", 20, "GCN"): Recipe(None, hidden=16, lr=0.05),
     ("PubMed", 20, "APPNP"): Recipe(0.1, hidden=32, lr=0.05),
 }
+MLP = Recipe(1.0)
 BUDGETS = {"Cora": (1000, 80), "CiteSeer": (1000, 80), "PubMed": (400, 50)}  # epochs and patience
 
 
 def names(scale: Scale) -> Iterator[Name]:
-    """All trainings: every network on its splits."""
+    """All trainings: every network on its splits, then the same with an MLP beside it."""
     runs = scale.runs or (2 if scale.quick else 30)
-    for data, nodes in product(BUDGETS, (20, None)):
-        for seed, network in product(range(FIRST_SEED, FIRST_SEED + runs), ("GCN", "APPNP")):
+    seeds = range(FIRST_SEED, FIRST_SEED + runs)
+    for beside, data, nodes in product(({}, {"beside": "MLP"}), BUDGETS, (20, None)):
+        for seed, network in product(seeds, ("GCN", "APPNP")):
             if not scale.quick or (data, nodes) == ("Cora", 20):
-                yield {"data": data, "nodes": nodes, "network": network, "seed": seed}
+                yield {"data": data, "nodes": nodes, "network": network, "seed": seed, **beside}
 
 
 def measure(scale: Scale, path: Path, tell: Log) -> Results:
@@ -69,7 +73,7 @@ def measure(scale: Scale, path: Path, tell: Log) -> Results:
             data, nodes, network = str(name["data"]), name["nodes"], str(name["network"])
             assert nodes is None or isinstance(nodes, int)
             recipe = RECIPES[data, nodes, network]
-            if store.get(name, recipe.as_dict()) is not None:
+            if store.get(name, recipe.as_dict()) is not None or not scale.wants(name):
                 continue
             if data not in loaded:
                 loaded = {data: Citations(CitationNetwork(data, scale.data_root)[0], scale.device)}
@@ -78,7 +82,12 @@ def measure(scale: Scale, path: Path, tell: Log) -> Results:
             split = citation_split(citations.y, nodes, seed=seed)
             epochs, patience = BUDGETS[data]
             network_says, epoch = train(citations, split, recipe, seed, scale.epochs or epochs, patience)
-            found = compare(Case(citations, split, network_says), bounds)
+            case = Case(citations, split, network_says)
+            if "beside" in name:
+                own, _ = train(citations, split, MLP, seed, scale.epochs or epochs, patience)
+                found = compare_beside(case, own)
+            else:
+                found = compare(case, bounds)
             seconds = round(time.perf_counter() - started, 2)
             record = {"split": list(split.counts), "best_epoch": epoch, **found, "seconds": seconds}
             store.add(name, record | machine(scale.device), recipe.as_dict())
@@ -124,7 +133,7 @@ def compare(case: Case, bounds: tuple[int, ...]) -> dict[str, Any]:
     """All methods on top of one network, and what was learned."""
     known, held_out = case.part(case.split.train), case.part(case.split.val)
     methods = {"network": case.judge(case.network.exp())}
-    learned: dict[str, dict[str, float | None]] = {}
+    learned: dict[str, dict[str, Any]] = {}
     strengths = Strengths()
     for k in bounds:
         posterior = PottsPosterior(case.citations.graph, max_treewidth=k, careful=False)
@@ -132,7 +141,7 @@ def compare(case: Case, bounds: tuple[int, ...]) -> dict[str, Any]:
             posterior.fit(case.network, known, held_out)
             assert posterior.strengths is not None
             strengths = posterior.strengths
-            learned[f"k = {k}"] = {**vars(strengths), "gain": posterior.gain}
+            learned[f"k = {k}"] = what_was_learned(posterior)
         posterior.strengths = strengths
         methods[f"k = {k}"] = case.judge(posterior(case.network, known))
         if k == bounds[0]:
@@ -145,6 +154,31 @@ def compare(case: Case, bounds: tuple[int, ...]) -> dict[str, Any]:
     methods["correct and smooth"] = case.judge(correct_and_smooth(case))
     methods["label propagation"] = case.judge(label_propagation(case))
     return {"methods": methods, "learned": learned}
+
+
+def compare_beside(case: Case, own: Tensor) -> dict[str, Any]:
+    """A network alone, an MLP alone, both without edges, and the posterior on top of both; and what was learned.
+
+    Shapes: own (log-probabilities) :math:`(n, C)`
+    """
+    known, held_out = case.part(case.split.train), case.part(case.split.val)
+    both = [case.network, own]
+    posterior = PottsPosterior(case.citations.graph, careful=False).fit(both, known, held_out)
+    methods = {"network": case.judge(case.network.exp()), "MLP": case.judge(own.exp())}
+    methods["k = 1"] = case.judge(posterior(both, known))
+    learned = what_was_learned(posterior)
+    posterior.strengths = posterior.alone
+    methods["no edges"] = case.judge(posterior(both, known))
+    methods["careful"] = methods["k = 1" if learned["gain"] > log(int(case.split.val.sum())) else "no edges"]
+    return {"methods": methods, "learned": {"k = 1": learned}}
+
+
+def what_was_learned(posterior: PottsPosterior) -> dict[str, Any]:
+    """The strengths that `fit` learned, and its gain, as a record has them."""
+    assert posterior.strengths is not None
+    found: dict[str, Any] = {**vars(posterior.strengths), "gain": posterior.gain}
+    others = list(found.pop("others"))
+    return found | ({"others": others} if others else {})
 
 
 def loopy(case: Case, strengths: Strengths, known: Tensor) -> Tensor:
@@ -208,4 +242,5 @@ EXPERIMENT = Experiment(
     "citation networks: GCN and APPNP alone, with a Potts posterior, and with other corrections",
     measure,
     draw,
+    divides=True,
 )
