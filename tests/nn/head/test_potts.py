@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from neuraltrees import CRF, Graph, InputError, PottsPosterior, Strengths
+from neuraltrees.nn.head.crf import potts
 from tests.oracle.crf import list_labellings
 
 DOUBLE = torch.float64
@@ -246,3 +247,12 @@ def test_wrong_numbers_of_networks_are_refused() -> None:
     posterior.strengths = Strengths()
     with pytest.raises(InputError, match="as many networks as there are factors, 1; got 2"):
         posterior([own, own], known)
+
+
+def test_a_step_that_is_too_long_gives_finite_factors() -> None:
+    found = potts._numbers(torch.tensor([375.0, -400.0, -353.0, -83.0]))
+    assert bool(found.isfinite().all()) and bool((found[:2] > 0).all())
+    graph, own, known, held_out, _ = planted(3, Strengths(0.6, 1.4, 1.4))
+    for scale in (1e-6, 1e3):  # a network that says nothing, and one that is always sure
+        posterior = PottsPosterior(graph, careful=False).fit(scale * own, known, held_out)
+        assert bool(posterior(scale * own, known).isfinite().all())

@@ -19,6 +19,7 @@ from neuraltrees.nn.head.crf.probabilities import labels_of, normalised
 
 STEPS = 15  # steps of L-BFGS
 BOUND = 4.0  # largest absolute strength of edges
+EXTREME = 10.0  # largest absolute logarithm of a factor; a step of L-BFGS that is too long ends here
 
 
 @dataclass(frozen=True)
@@ -151,12 +152,14 @@ class PottsPosterior:
         count = len(case.networks)
         prior = case.networks.new_tensor([1.0] * count + [0.1] * 2) / (2 * len(nodes))
         alone, without = _maximise(
-            lambda free: likelihood(case.pooled(free.exp()).softmax(1)), case.networks.new_zeros(count), prior[:count]
+            lambda free: likelihood(case.pooled(_factors(free)).softmax(1)),
+            case.networks.new_zeros(count),
+            prior[:count],
         )
         start = torch.cat([alone, alone.new_full((2,), 0.3)])
         found, reached = _maximise(lambda free: likelihood(case.marginals(_numbers(free), fewer)), start, prior)
         self.gain = len(nodes) * (reached - without)
-        self.alone = Strengths.of(alone.exp())
+        self.alone = Strengths.of(_factors(alone))
         self.strengths = Strengths.of(_numbers(found)[:count], *_numbers(found)[count:].tolist())
         if self.careful and self.gain <= log(len(nodes)):
             self.strengths = self.alone
@@ -249,7 +252,12 @@ def _networks(log_probabilities: Tensor | Sequence[Tensor], nodes: int) -> Tenso
 
 def _numbers(free: Tensor) -> Tensor:
     """The numbers, factors above zero and two bounded strengths, as functions of unbounded parameters."""
-    return torch.cat([free[:-2].exp(), BOUND * (free[-2:] / BOUND).tanh()])
+    return torch.cat([_factors(free[:-2]), BOUND * (free[-2:] / BOUND).tanh()])
+
+
+def _factors(free: Tensor) -> Tensor:
+    """Factors above zero as functions of unbounded parameters."""
+    return free.clamp(-EXTREME, EXTREME).exp()
 
 
 def _maximise(likelihood: Callable[[Tensor], Tensor], start: Tensor, weight: Tensor) -> tuple[Tensor, float]:
