@@ -51,7 +51,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 EXTRA_TREES = "extra-trees"
 TREES_AND_HEAD = "extra-trees + head"
-LATER = ("folds", "priors", "gate_factor", "trees_states")  # settings that the first records of the file do not name
+LATER = ("folds", "priors", "gate_factor")  # settings that the first records of the file do not name
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Protocol:
     Args:
         shares: of the nodes that train.
         states: how many labels per node the head keeps in exact inference, for each share: the fewer labels are known,
-            the wider is the graph of the others.
+            the wider is the graph of the others. Few enough for the memory of a CPU.
         splits: number of random splits.
         members: networks per split, whose answers are averaged; one while hyper-parameters are chosen.
         dropout, epochs: values to choose from; an epoch is a gradient step over all scenes at once.
@@ -74,11 +74,10 @@ class Protocol:
         folds: for extra-trees below the head: of the training nodes, for `cross_fit`.
         priors: for the same: precisions of the prior of tables to choose from.
         gate_factor: for the same: how much larger the precision of tables is that are weighted by features of edges.
-        trees_states: for the same: like `states`, few enough for the memory of a CPU.
     """
 
     shares: tuple[float, ...] = (0.7, 0.3, 0.5, 0.1)
-    states: tuple[int, ...] = (8, 6, 8, 4)
+    states: tuple[int, ...] = (8, 4, 5, 3)
     splits: int = 10
     members: int = 5
     dropout: tuple[float, ...] = (0.3, 0.5, 0.7)
@@ -92,7 +91,6 @@ class Protocol:
     folds: int = 5
     priors: tuple[float, ...] = (2.0, 5.0)
     gate_factor: float = 4.0
-    trees_states: tuple[int, ...] = (8, 4, 5, 3)
 
     def quick(self) -> Protocol:
         """A small version that takes less than a minute on two cores."""
@@ -108,7 +106,6 @@ class Protocol:
             trees=20,
             folds=2,
             priors=(5.0,),
-            trees_states=(5,),
         )
 
     def without_networks(self, share: float) -> tuple[list[Name], list[Name]]:
@@ -126,9 +123,9 @@ class Protocol:
         for method in METHODS:
             yield {"method": method, "share": share}
 
-    def kept(self, share: float, below: bool = False) -> int:
-        """How many labels per node the head keeps; with extra-trees below it, or else a network."""
-        return dict(zip(self.shares, self.trees_states if below else self.states, strict=True))[share]
+    def kept(self, share: float) -> int:
+        """How many labels per node the head keeps."""
+        return dict(zip(self.shares, self.states, strict=True))[share]
 
     def network(self, name: Name) -> NetworkSpec:
         """The network of a trial."""
@@ -271,7 +268,7 @@ def trees_and_head(task: Task, splits: Sequence[Split], protocol: Protocol, name
             task.classes,
             prior=prior,
             gate_prior=protocol.gate_factor * prior,
-            states=protocol.kept(share, below=True),
+            states=protocol.kept(share),
         )
         known = torch.where(split.train, task.y, -1)
         found.append(posterior.fit(given, known)(given, known))
