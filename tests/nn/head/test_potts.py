@@ -237,6 +237,18 @@ def test_the_sum_of_several_networks_is_that_of_their_log_probabilities() -> Non
     torch.testing.assert_close(one([own], known), one(own, known))
 
 
+def test_careful_leaves_out_networks_that_say_nothing_new() -> None:
+    graph, own, known, held_out, _ = planted(4, Strengths(0.6, 1.4, 1.4))
+    noise = torch.randn(own.shape, generator=torch.Generator().manual_seed(0), dtype=DOUBLE).log_softmax(1)
+    bold = PottsPosterior(graph, careful=False).fit([own, noise], known, held_out).strengths
+    careful = PottsPosterior(graph).fit([own, noise], known, held_out)
+    one = PottsPosterior(graph).fit(own, known, held_out)
+    assert bold is not None and bold.others[0] > 0
+    assert careful.strengths is not None and careful.strengths.others == (0.0,)
+    assert one.strengths is not None and careful.strengths.numbers[2:] == one.strengths.numbers[1:]
+    torch.testing.assert_close(careful([own, noise], known), one(own, known))
+
+
 def test_wrong_numbers_of_networks_are_refused() -> None:
     graph, own, known = random_case(11, 6, 3, 8)
     posterior = PottsPosterior(graph)

@@ -39,10 +39,10 @@ class Strengths:
     others: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, factors: Tensor, known: float = 0.0, edge: float = 0.0) -> Strengths:
-        """Strengths with a factor per network."""
+    def of(cls, factors: Tensor, known: float = 0.0, edge: float = 0.0, *, unused: int = 0) -> Strengths:
+        """Strengths with a factor per network, and zero for so many further ones."""
         first, *others = factors.tolist()
-        return cls(first, known, edge, tuple(others))
+        return cls(first, known, edge, (*others, *[0.0] * unused))
 
     @property
     def numbers(self) -> list[float]:
@@ -69,9 +69,10 @@ class PottsPosterior:
             narrow enough.
         samples: number of sampled subgraphs that are averaged; one without a `max_treewidth`.
         seed: seed of the samples.
-        careful: whether `fit` sets the strengths of edges to zero, which leaves every predicted label unchanged, unless
-            they raise the log-likelihood of the m held-out labels by more than log m (Bayesian information criterion).
-            If false, answers gain a little more where neighbours matter and lose a little where they do not.
+        careful: whether `fit` sets the strengths of edges to zero unless they raise the log-likelihood of m held-out
+            labels by more than log m (Bayesian information criterion), and first the factors of further networks unless
+            they raise it by more than half of that each; with all of these zero, every predicted label is that of the
+            network. If false, answers gain a little more where these matter and lose a little where they do not.
         memory_limit: bytes that tables may take; see `CRF`.
 
     Attributes:
@@ -149,19 +150,32 @@ class PottsPosterior:
 
         # Wider subgraphs keep more of the edges and differ less from each other: one is enough to fit.
         fewer = replace(case.given, plans=case.given.plans[: 2 if self.limits.max_treewidth == 1 else 1])
-        count = len(case.networks)
-        prior = case.networks.new_tensor([1.0] * count + [0.1] * 2) / (2 * len(nodes))
-        alone, without = _maximise(
-            lambda free: likelihood(case.pooled(_factors(free)).softmax(1)),
-            case.networks.new_zeros(count),
-            prior[:count],
+        weight = 1 / (2 * len(nodes))
+
+        def weigh(networks: Tensor) -> tuple[Tensor, float]:
+            """The logarithms of the factors of some networks, without edges, and the likelihood."""
+            return _maximise(
+                lambda free: likelihood(_pooled(networks, _factors(free)).softmax(1)),
+                networks.new_zeros(len(networks)),
+                networks.new_full((len(networks),), weight),
+            )
+
+        networks, penalty = case.networks, log(len(nodes))
+        (alone, without), unused = weigh(networks), 0
+        if self.careful and len(networks) > 1:
+            first, reached = weigh(networks[:1])
+            if len(nodes) * (without - reached) <= (len(networks) - 1) * penalty / 2:
+                networks, alone, without, unused = networks[:1], first, reached, len(networks) - 1
+        some = replace(case, networks=networks)
+        found, reached = _maximise(
+            lambda free: likelihood(some.marginals(_numbers(free), fewer)),
+            torch.cat([alone, alone.new_full((2,), 0.3)]),
+            torch.cat([torch.full_like(alone, weight), alone.new_full((2,), 0.1 * weight)]),
         )
-        start = torch.cat([alone, alone.new_full((2,), 0.3)])
-        found, reached = _maximise(lambda free: likelihood(case.marginals(_numbers(free), fewer)), start, prior)
         self.gain = len(nodes) * (reached - without)
-        self.alone = Strengths.of(_factors(alone))
-        self.strengths = Strengths.of(_numbers(found)[:count], *_numbers(found)[count:].tolist())
-        if self.careful and self.gain <= log(len(nodes)):
+        self.alone = Strengths.of(_factors(alone), unused=unused)
+        self.strengths = Strengths.of(_numbers(found)[:-2], *_numbers(found)[-2:].tolist(), unused=unused)
+        if self.careful and self.gain <= penalty:
             self.strengths = self.alone
         return self
 
@@ -220,15 +234,11 @@ class _Case:
         counts = solver.neighbours(torch.zeros_like(networks[:1]), tables, known).squeeze(0)
         return cls(solver, solver.given(known), networks, counts)
 
-    def pooled(self, factors: Tensor) -> Tensor:
-        """The weighted sum of the log-probabilities. Shapes: factors :math:`(M)` → :math:`(n, C)`"""
-        return (factors.view(-1, 1, 1) * self.networks).sum(0)
-
     def marginals(self, numbers: Tensor, given: Evidence) -> Tensor:
         """The marginals of the nodes, averaged over the plans. Shapes: numbers :math:`(M + 2)` → :math:`(n, C)`"""
         known, edge = numbers[-2:].unbind()
         # The solver adds known labels to their neighbours with strength `edge`; the rest of `known` is added here.
-        unary = self.pooled(numbers[:-2]) + (known - edge) * self.neighbours
+        unary = _pooled(self.networks, numbers[:-2]) + (known - edge) * self.neighbours
         table = edge * torch.eye(unary.shape[1], dtype=unary.dtype, device=unary.device)
         tables = (FactorTables(table.view(1, 1, *table.shape), self.solver.structure.index),)
         return self.solver.marginals(unary.unsqueeze(0), tables, given).squeeze(0)
@@ -248,6 +258,14 @@ def _networks(log_probabilities: Tensor | Sequence[Tensor], nodes: int) -> Tenso
                 )
         return torch.stack([each.to(found[0]) for each in found])
     return normalised(log_probabilities, nodes).unsqueeze(0)
+
+
+def _pooled(networks: Tensor, factors: Tensor) -> Tensor:
+    """The weighted sum of log-probabilities.
+
+    Shapes: networks :math:`(M, n, C)`, factors :math:`(M)` → :math:`(n, C)`
+    """
+    return (factors.view(-1, 1, 1) * networks).sum(0)
 
 
 def _numbers(free: Tensor) -> Tensor:
