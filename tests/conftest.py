@@ -7,6 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# CI tries the same examples in every run, so that a failure comes from a change; runs by hand try others.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 # Two threads that share a busy core wait for each other most of the time, and these tensors are small.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -261,7 +261,9 @@ private:
         if (type < 0 || type > 3 || (type > 1 && turned)) decline();
         const auto good = [](double x) { return std::abs(x) <= farthest; };
         if (!std::all_of(numbers.begin(), numbers.end(), good)) decline();
-        if (*std::min_element(numbers.begin(), numbers.begin() + 3) < 0) decline();
+        const double least = *std::min_element(numbers.begin(), numbers.begin() + 3);
+        if (least < 0) decline();
+        if (least == 0) return;  // a flat box is invalid, says the package
         found_.box.back() = Box::valid;
         std::copy_n(numbers.begin(), 3, found_.size.end() - 3);
         std::copy_n(numbers.begin() + 3, 3, found_.centre.end() - 3);

@@ -98,6 +98,29 @@ def test_bytes_replaced_anywhere(at: int, new: bytes, cut: int) -> None:
         check_same(found.scene, scene_of_spark(BinaryGraph.of(changed).content()))
 
 
+@pytest.mark.parametrize("size", [(0, 0, 0), (0, 1, 1), (1, 1, 0)])
+def test_flat_boxes_are_invalid(size: tuple[float, float, float]) -> None:
+    graph = graph_of(3, 8, 9)
+    flat = filled("O", np.random.default_rng(0))
+    flat.bounding_box = spark.BoundingBox(np.array(size, dtype=float), np.zeros(3))
+    graph.add_node("OBJECTS", spark.NodeSymbol("O", 99).value, flat)
+    message = graph.to_binary(include_mesh=False)
+    found = fast(message)
+    assert found is not None
+    check_same(found.scene, scene_of_spark(BinaryGraph.of(message).content()))
+
+
+def test_metadata_are_json() -> None:
+    message = graph_of(3, 8, 9).to_binary(include_mesh=False)
+    assert message.count(b"{}") > 8
+    for text, known in ((b'{"a": [1, -2.5e3, "b", null]}', True), (b"{1}", False), (b'{"a": 1e999}', False)):
+        changed = message.replace(b"\xdd\x02\x00\x00\x00{}", b"\xdd" + len(text).to_bytes(4, "little") + text)
+        found = fast(changed)
+        assert (found is not None) == known
+        if found is not None:
+            check_same(found.scene, scene_of_spark(BinaryGraph.of(changed).content()))
+
+
 def test_what_it_does_not_know_is_left_to_the_package() -> None:
     message = graph_of(3, 8, 9).to_binary(include_mesh=False)
     assert all(fast(message[:end]) is None for end in range(len(message)))
