@@ -29,7 +29,7 @@ from neuraltrees.experiments.structured_stanford import (
 )
 from neuraltrees.tuning.store import Results
 
-TINY = replace(Protocol().quick(), splits=2, members=2, epochs=(2, 3), hidden=4, trees=5)
+TINY = replace(Protocol().quick(), splits=2, members=(2,), epochs=(2, 3), hidden=4, trees=5)
 
 
 @pytest.fixture
@@ -64,6 +64,19 @@ def test_what_is_missing_is_measured(scenes: Task, tmp_path: Path) -> None:
     assert measure(Scale(quick=True), path, lambda line: pytest.fail(line)) == results
     text = markdown(draw(results, tmp_path))
     assert "| 70 % |" in text and (tmp_path / "structured-stanford.svg").exists()
+
+
+def test_where_one_network_answers_it_is_that_of_the_trial(
+    scenes: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Protocol, "quick", lambda self: replace(TINY, members=(1,)))
+    told = list[str]()
+    results = measure(Scale(quick=True, only="mlp + head"), tmp_path / "x.json", told.append)
+    trials = [each for each in results.records if "dropout" in each["name"]]
+    (final,) = [each for each in results.records if "dropout" not in each["name"]]
+    assert len(told) == len(trials) == len(TINY.dropout) * len(TINY.epochs)
+    assert final["point"] == chosen(results, final["name"])
+    assert final["runs"] == results.one(**final["point"])["runs"]
 
 
 def test_a_part_is_measured_alone(scenes: Task, tmp_path: Path) -> None:

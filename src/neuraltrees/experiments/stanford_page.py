@@ -36,12 +36,13 @@ CAPTION = "Test accuracy of every split, and the mean of each method"
 
 def draw(results: Results, folder: Path) -> list[Block]:
     """The page of the experiment."""
-    members = results.subject["members"]
+    pairs = zip(results.subject["shares"], results.subject["members"], strict=True)
+    averaged = ", ".join(f"{count} with {_share(share)}" for share, count in pairs)
     _draw_figure(results, folder)
     return [
         "All methods see the same geometry relative to the room. Networks have the same recipe (residual rounds, layer "
         "norm, averaged weights) and the same values of dropout and numbers of epochs to choose from, by validation "
-        f"accuracy. An answer is the mean of {members} network{'s' * (members > 1)} per split; beside it, that of one "
+        f"accuracy. An answer is the mean of so many networks per split: {averaged} of the nodes; beside it, that of one "
         "network. The head is a conditional random field whose tables are mixed by the geometry of edges; training "
         "labels are evidence. As inputs, they are read by the network, which learns to find those that are hidden from "
         "it. Extra-trees see neighbours' features and training labels; below the head, which learns from what they "

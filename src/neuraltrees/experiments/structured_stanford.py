@@ -63,7 +63,7 @@ class Protocol:
         states: how many labels per node the head keeps in exact inference, for each share: the fewer labels are known,
             the wider is the graph of the others. Few enough for the memory of a CPU.
         splits: number of random splits.
-        members: networks per split, whose answers are averaged; one while hyper-parameters are chosen.
+        members: networks per split, whose answers are averaged, for each share; one while hyper-parameters are chosen.
         dropout, epochs: values to choose from; an epoch is a gradient step over all scenes at once.
         rounds: of the GNN and the neural tree.
         hidden: size of the states.
@@ -79,7 +79,7 @@ class Protocol:
     shares: tuple[float, ...] = (0.7, 0.3, 0.5, 0.1)
     states: tuple[int, ...] = (8, 4, 5, 3)
     splits: int = 10
-    members: int = 5
+    members: tuple[int, ...] = (5, 1, 1, 1)
     dropout: tuple[float, ...] = (0.3, 0.5, 0.7)
     epochs: tuple[int, ...] = (150, 450)
     rounds: tuple[int, int] = (3, 4)
@@ -99,7 +99,7 @@ class Protocol:
             shares=(0.7,),
             states=(5,),
             splits=2,
-            members=1,
+            members=(1,),
             dropout=(0.5,),
             epochs=(4,),
             hidden=16,
@@ -126,6 +126,10 @@ class Protocol:
     def kept(self, share: float) -> int:
         """How many labels per node the head keeps."""
         return dict(zip(self.shares, self.states, strict=True))[share]
+
+    def averaged(self, share: float) -> int:
+        """How many networks per split answer together."""
+        return dict(zip(self.shares, self.members, strict=True))[share]
 
     def network(self, name: Name) -> NetworkSpec:
         """The network of a trial."""
@@ -174,10 +178,11 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
             for name in names:
                 if store.get(name) is None and scale.wants(name):
                     point = name if is_trial(name) else chosen(store.results, name)
-                    if point is not name and name["method"] == TREES_AND_HEAD:  # a forest has its members already
+                    members = 1 if point is name else protocol.averaged(float(name["share"] or 0))
+                    # A forest has its members already.
+                    if point is not name and (members == 1 or name["method"] == TREES_AND_HEAD):
                         _keep(store, name, point)
                         continue
-                    members = 1 if point is name else protocol.members
                     given = (point, members, protocol, scale.device, scale.data_root)
                     work[pool.submit(run_method, *given)] = name
             for done in as_completed(work):
