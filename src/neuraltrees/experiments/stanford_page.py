@@ -42,8 +42,8 @@ def draw(results: Results, folder: Path) -> list[Block]:
     return [
         "All methods see the same geometry relative to the room. Networks have the same recipe (residual rounds, layer "
         "norm, averaged weights) and the same values of dropout and numbers of epochs to choose from, by validation "
-        f"accuracy. An answer is the mean of so many networks per split: {averaged} of the nodes; beside it, that of one "
-        "network. The head is a conditional random field whose tables are mixed by the geometry of edges; training "
+        f"accuracy. An answer is the mean of so many networks per split: {averaged} of the nodes; beside it, that of "
+        "one network. The head is a conditional random field whose tables are mixed by the geometry of edges; training "
         "labels are evidence. As inputs, they are read by the network, which learns to find those that are hidden from "
         "it. Extra-trees see neighbours' features and training labels; below the head, which learns from what they "
         "answer for training nodes that they were not trained on (`CRFPosterior`), a node's own features alone.",
@@ -142,7 +142,7 @@ def _share(share: float) -> str:
 
 def _draw_figure(results: Results, folder: Path) -> None:
     looks, found = LOOKS | MORE_LOOKS, finals(results)
-    figure, axes = panels(len(found), width=6.4, height=3.4)
+    figure, axes = panels(len(found), width=6.4, height=3.4, rows=-(-len(found) // 2))
     for panel, (share, methods) in zip(axes, found.items(), strict=True):
         there = [name for name in SHOWN if name in methods]
         for place, name in enumerate(reversed(there)):
