@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -22,17 +23,19 @@ def slow_average(history: list[dict[str, Tensor]], decay: float) -> dict[str, Te
 
 
 def weights_of(trainer: Trainer) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in trainer.network.named_parameters()}
+    return {name: value.detach().clone() for name, value in trainer.network.state_dict().items()}
 
 
-def test_it_is_the_slow_average() -> None:
+@pytest.mark.parametrize("conv", ["sage", "gin"])  # gin has batch norm, whose statistics are averaged too
+def test_it_is_the_slow_average(conv: str) -> None:
     task = small_task()
-    trainer = Trainer(task, SMALL, AVERAGED, small_runs(task, [0, 1]))
+    trainer = Trainer(task, SMALL.replace(conv=conv), AVERAGED, small_runs(task, [0, 1]))
     history = [weights_of(trainer)]
     for epoch in range(AVERAGED.epochs):
         trainer.run_epoch(epoch)
         history.append(weights_of(trainer))
     assert trainer.average is not None
+    assert any("running" in name for name in trainer.average.values) == (conv == "gin")
     for name, value in slow_average(history, 0.7).items():
         torch.testing.assert_close(trainer.average.values[name], value)
 
@@ -45,10 +48,11 @@ def test_training_itself_does_not_change() -> None:
     assert not torch.equal(plain.val_curve, averaged.val_curve)
 
 
-def test_what_is_kept_is_what_was_measured() -> None:
+@pytest.mark.parametrize("conv", ["sage", "gin"])
+def test_what_is_kept_is_what_was_measured(conv: str) -> None:
     task = small_task()
     runs = small_runs(task, [0, 1])
-    fitted = fit(task, SMALL, AVERAGED, runs)
+    fitted = fit(task, SMALL.replace(conv=conv), AVERAGED, runs)
     right = fitted.answers().argmax(-1) == task.y.unsqueeze(1)
     for number, run in enumerate(runs):
         assert float(right[run.split.test, number].float().mean()) == float(fitted.test[number])

@@ -12,15 +12,17 @@ from torch import Tensor, nn
 class WeightAverage:
     r"""The exponential moving average of a network's weights, :math:`a ← β_t a + (1 - β_t) w` after step t = 0, 1, ….
 
-    :math:`β_t = \min(β, (1 + t) / (10 + t))`, so that the influence of the first weights decreases fast.
+    :math:`β_t = \min(β, (1 + t) / (10 + t))`, so that the influence of the first weights decreases fast. The running
+    statistics of batch norm are averaged too: those of the last weights do not fit the averaged ones.
 
     Args:
-        network: the network; buffers such as the statistics of batch norm are not averaged.
+        network: the network.
         decay: the decay β.
     """
 
     def __init__(self, network: nn.Module, decay: float) -> None:
-        self.weights = dict(network.named_parameters())
+        kept = network.state_dict(keep_vars=True)
+        self.weights = {name: value for name, value in kept.items() if value.is_floating_point()}
         self.decay = decay
         self.values = {name: value.detach().clone() for name, value in self.weights.items()}
 
