@@ -19,6 +19,13 @@ def test_fused_norms_give_what_the_layer_gives(name: str, relu: bool) -> None:
 
 
 @pytest.mark.parametrize("relu", [True, False])
+@pytest.mark.parametrize("dropped", [0.0, 0.4])
+def test_dropout_and_a_residual(dropped: float, relu: bool) -> None:
+    compare(CASES["padding"], relu, torch.device("cuda"), dropped)
+    compare(Case(20_000, 2, 100, 321), relu, torch.device("cuda"), dropped)
+
+
+@pytest.mark.parametrize("relu", [True, False])
 def test_many_rows_and_channels(relu: bool) -> None:
     compare(Case(20_000, 2, 100, 321), relu, torch.device("cuda"))
 

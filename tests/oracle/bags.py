@@ -72,7 +72,8 @@ class Oracle:
         state: the network's weights and statistics.
         run: which of several runs; None where there is one without the dimension.
         data: a graph or a batch, with its H-tree.
-        options: parts of every layer, and the options `start`, `features`, `rings`, `edge_states`, `gated`.
+        options: parts of every layer, and the options `start`, `features`, `rings`, `edge_states`, `gated`, `aggr`;
+            how many layers an update has follows from the weights.
         training: whether batch norms use the statistics of the data, which are then updated in `state`.
         layer_norm: whether norms are layer norms.
     """
@@ -144,13 +145,15 @@ class Oracle:
         for v, own in enumerate(h):
             received = own
             if "graph" in parts:
+                arrived = []
                 for number, (u, w) in enumerate(self.edges):
                     if w == v:
                         sent = h[u] if e is None else h[u] + self.linear(f"{name}.graph.lin_edge", e[number])
-                        received = received + sent.relu()
+                        arrived.append(sent.relu())
+                received = own + self.together(arrived, own)
             inputs = [received]
             if on_tree:
-                inputs.append(sum((b[i] for i, bag in enumerate(self.bags) if v in bag.members), torch.zeros_like(own)))
+                inputs.append(self.together([b[i] for i, bag in enumerate(self.bags) if v in bag.members], own))
             about.append(inputs)
         h = self.update(f"{name}.nodes", h, about)
         if self.options["edge_states"] and e is not None:
@@ -163,6 +166,11 @@ class Oracle:
                 around.append(inputs)
             e = self.update(f"{name}.edges", e, around)
         return h, b, e
+
+    def together(self, vectors: Vectors, like: Tensor) -> Tensor:
+        """The sum or the mean of what a node reads; zero if it reads nothing."""
+        total = sum(vectors, torch.zeros_like(like))
+        return total / max(1, len(vectors)) if self.options["aggr"] == "mean" else total
 
     def of_nodes(self, name: str, bag: Bag, h: Vectors, e: Vectors | None) -> Tensor:
         received = torch.zeros_like(h[0])
@@ -206,7 +214,8 @@ class Oracle:
     def update(self, name: str, h: Vectors, inputs: list[list[Tensor]]) -> Vectors:
         z = [self.linear(f"{name}.lin1", torch.cat(each)) for each in inputs]
         z = [each.relu() for each in self.norm(f"{name}.norm1", z)]
-        z = self.norm(f"{name}.norm2", [self.linear(f"{name}.lin2", each) for each in z])
+        if f"{name}.lin2.weight" in self.state:
+            z = self.norm(f"{name}.norm2", [self.linear(f"{name}.lin2", each) for each in z])
         return [old + new for old, new in zip(h, z, strict=True)]
 
     def norm(self, name: str, h: Vectors) -> Vectors:

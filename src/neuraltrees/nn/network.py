@@ -177,9 +177,7 @@ class Network(nn.Module):
         h: Tensor = self.schedule(x, plan.rounds, edge_attr)
         return self._dropped(h, None if plan.part is None else plan.part.owned), edge_attr
 
-    def _encoded(
-        self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None
-    ) -> tuple[Tensor | SparseMap, Tensor | None]:
+    def _encoded(self, x: Tensor | SparseMap, plan: Plan, edge_attr: Tensor | None) -> tuple[Tensor | SparseMap, Any]:
         """The features of nodes and of edges, checked and encoded."""
         check_features(self, x, plan)
         if edge_attr is not None:
@@ -189,7 +187,10 @@ class Network(nn.Module):
         if self.head.reads_labels and isinstance(x, Tensor):
             x = self.head.begin(x, plan.places)
         if self.edge_encoder is not None and edge_attr is not None:
-            edge_attr = self.edge_encoder(edge_attr)
+            rows = None
+            if self.schedule.takes_rows and not self.head.reads_edges:
+                rows = self.edge_encoder.rows(edge_attr)
+            return x, self.edge_encoder(edge_attr) if rows is None else rows
         return x, edge_attr
 
     def _dropped(self, h: Tensor, numbers: Tensor | None = None) -> Tensor:

@@ -30,8 +30,10 @@ class WeightAverage:
     def update(self, step: Tensor) -> None:
         """Adds the weights after a step to the average, without synchronising with a GPU."""
         share = 1 - ((1 + step) / (10 + step)).clamp(max=self.decay)
-        for name, value in self.weights.items():
-            self.values[name].lerp_(value, share.to(value.dtype))
+        averages = [*self.values.values()]
+        steps = torch._foreach_sub([*self.weights.values()], averages)  # a few kernels for all tensors
+        torch._foreach_mul_(steps, share)
+        torch._foreach_add_(averages, steps)
 
     @contextmanager
     def in_use(self) -> Iterator[None]:

@@ -21,6 +21,7 @@ ConvName: TypeAlias = Literal["gcn", "sage", "gat", "gin"]
 HeadName: TypeAlias = Literal["node", "graph", "crf", "labels", "none"]
 Pool: TypeAlias = Literal["sum", "mean", "max", "attention"]
 ScheduleName: TypeAlias = Literal["bags", "typed"]
+Aggr: TypeAlias = Literal["sum", "mean"]
 BagStart: TypeAlias = Literal["zero", "mean", "sum"]
 Learning: TypeAlias = Literal["pseudo", "marginal", "likelihood"]
 Optimiser: TypeAlias = Literal["adam", "adamw"]
@@ -90,6 +91,8 @@ class NetworkSpec(Spec):
     rings: bool = option(True, "Bags: use the order of nodes on cycles.")
     edge_states: bool = option(False, "Bags: edges have states that layers update.")
     gated: bool = option(False, "Bags: the decays of sweeps depend on the states.")
+    aggr: Aggr = option("sum", "Bags: whether nodes read the sum or the mean of messages and of bags.")
+    update_layers: int = option(2, "Bags: linear layers of every update of states, 1 or 2.", ge=1, le=2)
     head_layers: int = option(1, "Labels of graphs: hidden layers of the head.", ge=1)
 
     crf_learning: Learning = option(
@@ -188,6 +191,8 @@ class NetworkSpec(Spec):
             self.rings,
             self.edge_states,
             self.gated,
+            self.aggr,
+            self.update_layers,
             self.bag_codes,
         )
 

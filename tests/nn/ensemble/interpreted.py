@@ -13,6 +13,8 @@ def main() -> None:
     for name, case in CASES.items():
         for relu in (True, False):
             compare(case, relu, torch.device("cpu"))
+            for dropped in (0.0, 0.4) if case.runs is not None else ():
+                compare(case, relu, torch.device("cpu"), dropped)
         print(name)
 
 

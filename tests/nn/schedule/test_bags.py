@@ -25,7 +25,15 @@ from tests.nn.schedule.bag_graphs import (
 )
 from tests.oracle.bags import Oracle, bags_of
 
-PLAIN = {"start": "sum", "features": True, "rings": True, "edge_states": False, "gated": False, "codes": False}
+PLAIN = {
+    "start": "sum",
+    "features": True,
+    "rings": True,
+    "edge_states": False,
+    "gated": False,
+    "aggr": "sum",
+    "codes": False,
+}
 MIXES: dict[str, dict[str, Any]] = {
     "graph": {"parts": "graph"},
     "graph, edge states": {"parts": "graph", "edge_states": True},
@@ -38,6 +46,10 @@ MIXES: dict[str, dict[str, Any]] = {
     "sweep alone": {"parts": "sweep"},
     "gated sweep": {"parts": "graph+tree+sweep", "gated": True},
     "all, edge states": {"parts": "graph+tree+sweep", "edge_states": True},
+    "means": {"parts": "graph+tree+sweep", "aggr": "mean"},
+    "means on the graph": {"parts": "graph", "aggr": "mean"},
+    "one layer per update": {"parts": "graph+tree+sweep", "update_layers": 1},
+    "one layer per update, edge states": {"parts": "graph+tree", "update_layers": 1, "edge_states": True},
     "layers that differ": {"parts": "graph,tree,graph+sweep", "start": "zero"},
 }
 CODED: dict[str, Any] = {"parts": "graph+tree", "codes": True}
@@ -57,10 +69,9 @@ def network_of(
         3,
         dropout=0.0,
         runs=runs,
-        edge_channels=EDGE_FEATURES if edges else None,
         head=GraphHead.pooling("sum", bags=bags),
         schedule=BagRounds.having(**options),
-        **more,
+        **{"edge_channels": EDGE_FEATURES if edges else None} | more,
     ).double()
     with torch.no_grad():
         for name, value in network.state_dict().items():
@@ -114,8 +125,26 @@ def test_a_network_gives_what_loops_give_on_the_trees_of_the_paper(mix: str) -> 
     check(MIXES[mix], PAPER, None, True, True)
 
 
+@pytest.mark.parametrize("runs", [None, 2])
+@pytest.mark.parametrize("mix", MIXES)
+def test_categories_of_edges_are_rows_of_a_table(mix: str, runs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers and gradients are those of a network that is given a state per edge."""
+    batch = batch_of()
+    kinds = torch.randint(0, 2, (batch.num_edges, 2), generator=torch.Generator().manual_seed(1))
+    found = []
+    for rows in (True, False):
+        monkeypatch.setattr(BagRounds, "takes_rows", rows)
+        network = network_of(MIXES[mix], runs, edge_channels=nt.Categories((3, 2)))
+        answers = network(batch.x, network.plan(batch), edge_attr=kinds)
+        answers.square().sum().backward()
+        found.append((answers, {name: each.grad for name, each in network.named_parameters()}))
+    torch.testing.assert_close(found[0][0], found[1][0], **CLOSE)
+    for name, grad in found[0][1].items():
+        torch.testing.assert_close(grad, found[1][1][name], **CLOSE, msg=name)
+
+
 @pytest.mark.parametrize("training", [False, True], ids=["eval", "training"])
-@pytest.mark.parametrize("mix", ["tree", "all, edge states", "gated sweep"])
+@pytest.mark.parametrize("mix", ["tree", "all, edge states", "gated sweep", "means"])
 def test_several_runs_give_what_loops_give(mix: str, training: bool) -> None:
     check(MIXES[mix], CANONICAL, 2, True, training)
 

@@ -14,8 +14,10 @@ from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.nn.encoder.encoder import Encoder
 from neuraltrees.nn.ensemble.linear import RunLinear, product
+from neuraltrees.nn.ensemble.rows import Rows
 
 FEW = 1024  # on a GPU, tables of at most this many rows are read by a matrix product
+COMBINATIONS = 64  # the largest table that `rows` makes
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class CategoryEncoder(Encoder):
 
     first: Tensor
     sizes: Tensor
+    stride: Tensor
+    combinations: Tensor
 
     def __init__(self, categories: Categories, width: int, runs: int | None = None) -> None:
         super().__init__()
@@ -81,6 +85,11 @@ class CategoryEncoder(Encoder):
         self.weight = nn.Parameter(torch.empty(*lead, sum(categories.sizes), width))
         self.register_buffer("first", sizes.cumsum(0) - sizes, persistent=False)
         self.register_buffer("sizes", sizes, persistent=False)
+        stride = torch.tensor([math.prod(categories.sizes[place + 1 :]) for place in range(len(sizes))])
+        self.register_buffer("stride", stride, persistent=False)
+        few = not categories.numbers and math.prod(categories.sizes) <= COMBINATIONS
+        all_values = [torch.arange(size) for size in categories.sizes] if few else [torch.arange(0)]
+        self.register_buffer("combinations", torch.cartesian_prod(*all_values).view(-1, len(all_values)), False)
         self.lin = RunLinear(categories.numbers, width, runs, bias=False) if categories.numbers else None
         self.reset_parameters()
 
@@ -102,6 +111,13 @@ class CategoryEncoder(Encoder):
         if self.lin is not None:
             found = found + self.lin(x[..., len(self.categories.sizes) :].to(self.weight.dtype))
         return found
+
+    def rows(self, x: Tensor) -> Rows | None:
+        """As rows of a table of all combinations of values; None if there are many, or plain numbers."""
+        if not len(self.combinations) or x.dim() != 2 or x.shape[1] != self.categories.width:
+            return None
+        self._check_range(x)
+        return Rows(self(self.combinations), (x.long() * self.stride).sum(1))
 
     def _embedded(self, x: Tensor, own_runs: bool) -> Tensor:
         self._check_range(x)

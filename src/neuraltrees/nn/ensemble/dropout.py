@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from neuraltrees.nn.ensemble.fused_norm import Drop
+
 
 class DropoutMasks:
     """Counter-based dropout masks for R runs at once.
@@ -72,6 +74,10 @@ class DropoutMasks:
         out: Tensor = _DropOnGpu.apply(*given)  # type: ignore[no-untyped-call]  # torch has no types here
         return out
 
+    def fused(self, shape: tuple[int, int], place: int, dropped: float, numbers: Tensor | None = None) -> Drop:
+        """What a kernel needs to compute `mask` itself."""
+        return Drop(self._mixed_entries(shape, numbers), self._keys[place], dropped)
+
     def drop_on_gpu(self, h: Tensor, place: int, dropped: float, numbers: Tensor | None = None) -> Tensor:
         """The states times `mask`, by one kernel that reads and writes every entry once."""
         flat = h.reshape(h.shape[0], h.shape[1], -1)
@@ -108,11 +114,22 @@ class Dropout(nn.Module):
         self.place = 0
 
     def forward(self, h: Tensor, numbers: Tensor | None = None) -> Tensor:
-        if not self.training or self.p == 0:
+        if not self.active:
             return h
         if self.masks is None:
             return h * torch.rand_like(h).sub_(self.p).ceil_().mul_(1 / (1 - self.p))
         return self.masks.drop(h, self.place, self.p, numbers)
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is dropped now."""
+        return self.training and self.p > 0
+
+    def fused(self, h: Tensor, numbers: Tensor | None = None) -> Drop | None:
+        """What a kernel that drops entries of states like these needs; None if nothing is dropped, or without masks."""
+        if not self.active or self.masks is None or h.dim() != 3:
+            return None
+        return self.masks.fused((h.shape[0], h.shape[2]), self.place, self.p, numbers)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"

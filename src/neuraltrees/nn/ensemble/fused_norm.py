@@ -1,10 +1,12 @@
-"""Batch norm followed by a ReLU on a GPU: two kernels forward and two backward instead of about thirty; needs Triton.
+"""Batch norm followed by a ReLU, dropout and a residual on a GPU: two kernels forward and two backward instead of about
+thirty; needs Triton.
 
 Shapes: all states :math:`(N, C)` with the channels of all runs side by side, weight :math:`(N)`, others :math:`(C)`
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,8 +16,26 @@ CHANNELS, ROWS, MOST_SHARES = 32, 64, 64
 EPSILON = 1e-5
 
 
+@dataclass(frozen=True, eq=False)
+class Drop:
+    """Dropout; see `DropoutMasks`.
+
+    Args:
+        entries: the mixed numbers of all entries.
+        keys: the key of every run.
+        dropped: share of the entries that are dropped.
+
+    Shapes: entries :math:`(N, F)`, keys :math:`(R)`
+    """
+
+    entries: Tensor
+    keys: Tensor
+    dropped: float
+
+
 class NormRelu(torch.autograd.Function):
-    r""":math:`w\, \mathrm{relu}(γ (h - μ) / \sqrt{σ^2 + ε} + β)`, with mean and variance over the rows of weight 1.
+    r""":math:`r + \mathrm{drop}(w\, \mathrm{relu}(γ (h - μ) / \sqrt{σ^2 + ε} + β))`, with mean and variance over the
+    rows of weight 1; relu, drop and the residual r are optional.
 
     The running statistics are updated on the way.
     """
@@ -31,6 +51,8 @@ class NormRelu(torch.autograd.Function):
         running_var: Tensor,
         momentum: float,
         relu: bool,
+        residual: Tensor | None = None,
+        drop: Drop | None = None,
     ) -> Tensor:
         from neuraltrees.nn.ensemble import norm_kernels as kernels
 
@@ -44,12 +66,19 @@ class NormRelu(torch.autograd.Function):
         blocks = -(-channels // CHANNELS)
         sizes: dict[str, Any] = {"WEIGHTED": weight is not None, "RELU": relu, "ROWS": ROWS, "CHANNELS": CHANNELS}
         kernels.moments[blocks, shares](flat, masks, parts, rows, channels, per_share, shares, **sizes)
+        sizes["DROPS"] = drop is not None
+        entries, keys = (flat, flat) if drop is None else (drop.entries, drop.keys)
+        low, factor = (0.0, 0.0) if drop is None else (0.5 - drop.dropped, 1 / (1 - drop.dropped))
+        of_drop = {"size": h.shape[-1], "low": low, "factor_of_kept": factor}
+        added = flat if residual is None else residual.contiguous()
         kernels.apply[blocks, -(-rows // ROWS)](
-            flat, masks, parts, scale, shift, running_mean, running_var, statistics, out,
-            rows, channels, shares, momentum, EPSILON, **sizes,
+            flat, masks, parts, scale, shift, running_mean, running_var, statistics, added, entries, keys, out,
+            rows, channels, shares, momentum, EPSILON, **of_drop, ADDS=residual is not None, **sizes,
         )  # fmt: skip
+        # Not the entries and keys of dropout: the keys change in place, after the backward pass of the step.
         ctx.save_for_backward(flat, scale, shift, masks, statistics)
-        ctx.sizes, ctx.shape = sizes, h.shape
+        ctx.sizes, ctx.shape, ctx.drop = sizes | of_drop, h.shape, (entries, keys)
+        ctx.adds = residual is not None
         return out.view(h.shape)
 
     @staticmethod
@@ -66,13 +95,14 @@ class NormRelu(torch.autograd.Function):
         blocks = -(-channels // CHANNELS)
         sizes = ctx.sizes
         kernels.sums[blocks, shares](
-            grad, flat, masks, scale, shift, statistics, parts, rows, channels, per_share, shares, **sizes
+            grad, flat, masks, scale, shift, statistics, *ctx.drop, parts, rows, channels, per_share, shares, **sizes
         )
         kernels.gradients[blocks, -(-rows // ROWS)](
-            grad, flat, masks, scale, shift, statistics, parts, out, of_scale, of_shift,
+            grad, flat, masks, scale, shift, statistics, *ctx.drop, parts, out, of_scale, of_shift,
             rows, channels, shares, **sizes,
         )  # fmt: skip
-        return out.view(ctx.shape), of_scale, of_shift, None, None, None, None, None
+        of_residual = grad.view(ctx.shape) if ctx.adds else None
+        return out.view(ctx.shape), of_scale, of_shift, None, None, None, None, None, of_residual, None
 
 
 def _shares(rows: int) -> tuple[int, int]:

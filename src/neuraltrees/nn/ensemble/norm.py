@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
 from neuraltrees.nn import triton_kernels
 from neuraltrees.nn.ensemble import fused_norm
+from neuraltrees.nn.ensemble.dropout import Dropout
 from neuraltrees.nn.ensemble.precision import full_precision
 from neuraltrees.nn.parallel.group import Group
+
+
+@dataclass(frozen=True, eq=False)
+class Then:
+    """What follows a norm: dropout, and the sum with a residual.
+
+    Args:
+        residual: what is added.
+        drop: the dropout before it is added.
+        numbers: see `Dropout`.
+    """
+
+    residual: Tensor
+    drop: Dropout
+    numbers: Tensor | None = None
+
+    def __call__(self, h: Tensor) -> Tensor:
+        result: Tensor = self.residual + self.drop(h, self.numbers)
+        return result
 
 
 class RunBatchNorm(nn.Module):
@@ -43,8 +65,15 @@ class RunBatchNorm(nn.Module):
         scale = self.weight * (var + 1e-5).rsqrt()
         return h * scale + (self.bias - mean * scale)
 
-    def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False, group: Group | None = None) -> Tensor:
-        """The same, optionally followed by a ReLU. Rows of weight 0 are padding: they do not count, and stay 0.
+    def padded(
+        self,
+        h: Tensor,
+        weight: Tensor | None = None,
+        relu: bool = False,
+        group: Group | None = None,
+        then: Then | None = None,
+    ) -> Tensor:
+        """The same, optionally followed by a ReLU and more. Rows of weight 0 are padding: they do not count and stay 0.
 
         Shapes: h :math:`(N, *, F)`, weight :math:`(N)`
         """
@@ -59,12 +88,16 @@ class RunBatchNorm(nn.Module):
             and triton_kernels.available()
         )
         if fused and not torch.compiler.is_compiling():
+            drop = None if then is None else then.drop.fused(h, then.numbers)
+            residual = None if then is None or (drop is None and then.drop.active) else then.residual
             out: Tensor = fused_norm.NormRelu.apply(  # type: ignore[no-untyped-call]  # torch has no types here
-                h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum, relu
-            )
-            return out
+                h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum, relu,
+                residual, drop,
+            )  # fmt: skip
+            return then(out) if then is not None and residual is None else out
         new = self(h, weight, group)
-        return without_padding(new.relu() if relu else new, weight)
+        new = without_padding(new.relu() if relu else new, weight)
+        return new if then is None else then(new)
 
     @full_precision
     def _statistics(self, h: Tensor, copies: Tensor | None, group: Group | None) -> tuple[Tensor, Tensor]:
@@ -112,10 +145,18 @@ class RunLayerNorm(nn.Module):
     def forward(self, h: Tensor, copies: Tensor | None = None, group: Group | None = None) -> Tensor:
         return nn.functional.layer_norm(h, h.shape[-1:]) * self.weight + self.bias
 
-    def padded(self, h: Tensor, weight: Tensor | None = None, relu: bool = False, group: Group | None = None) -> Tensor:
+    def padded(
+        self,
+        h: Tensor,
+        weight: Tensor | None = None,
+        relu: bool = False,
+        group: Group | None = None,
+        then: Then | None = None,
+    ) -> Tensor:
         """As for `RunBatchNorm`."""
         new = self(h)
-        return without_padding(new.relu() if relu else new, weight)
+        new = without_padding(new.relu() if relu else new, weight)
+        return new if then is None else then(new)
 
 
 def without_padding(h: Tensor, weight: Tensor | None) -> Tensor:

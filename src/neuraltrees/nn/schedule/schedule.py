@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
+from neuraltrees.nn.ensemble.rows import Rows
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.parallel import Group, Part
 from neuraltrees.nn.ragged import Cut, Ragged
@@ -63,12 +64,14 @@ class Schedule(nn.Module):
 
     - `needs_tree`: whether the data must have an H-tree.
     - `cuttable`: whether it has `columns` and `cut_plan`, so that the graphs can be shuffled in every epoch.
+    - `takes_rows`: whether it takes features of edges as `Rows` too.
     - `has_bags`: whether it has `nodes_and_bags`, for heads that also read the states of bags.
     - `width`: size of the states that `forward` returns.
     """
 
     needs_tree: bool = False
     cuttable: ClassVar[bool] = False
+    takes_rows: ClassVar[bool] = False
     has_bags: bool = False
     width: int
 
@@ -113,7 +116,9 @@ class Schedule(nn.Module):
         """The plan of some of the graphs of `columns`, possibly with padding."""
         raise NotImplementedError
 
-    def nodes_and_bags(self, x: Tensor | SparseMap, plan: Any, edges: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def nodes_and_bags(
+        self, x: Tensor | SparseMap, plan: Any, edges: Tensor | Rows | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The states of nodes, as `forward` returns them, and those of bags.
 
         Shapes: → :math:`(n, *, width)` and :math:`(B, *, width)`

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from neuraltrees.nn.ensemble.dropout import Dropout
 from neuraltrees.nn.ensemble.linear import RunLinear
-from neuraltrees.nn.ensemble.norm import RunBatchNorm, RunLayerNorm
+from neuraltrees.nn.ensemble.norm import RunBatchNorm, RunLayerNorm, Then
+from neuraltrees.nn.ensemble.relu_sum import relu_sum
+from neuraltrees.nn.ensemble.rows import Rows
 from neuraltrees.nn.parallel import Group
 from neuraltrees.nn.schedule.bags.options import BagOptions
 from neuraltrees.nn.schedule.bags.structure import BagParts, BagPlan
@@ -26,35 +29,85 @@ class Of:
     numbers: Tensor
 
 
+@dataclass(frozen=True, eq=False)
+class EdgeRows:
+    """Features of edges as rows of a table.
+
+    Args:
+        rows: the features.
+        on_rings: for every node of every cycle, how many of the edges from its neighbours on the cycle have each row;
+            None without bags.
+
+    Shapes: on_rings :math:`(Q, K)`
+    """
+
+    rows: Rows
+    on_rings: Tensor | None
+
+    @classmethod
+    def of(cls, rows: Rows, plan: BagPlan) -> EdgeRows:
+        bags = plan.bags
+        return cls(rows, None if bags is None else rows.counts(bags.ring_edge, bags.ring_end))
+
+
 class Update(nn.Module):
     r""":math:`h + \mathrm{drop}(N_2(W_2\, \mathrm{relu}(N_1(\sum_i a_i W_{1i}))))`, with batch norm
-    or layer norm; padding stays zero.
+    or layer norm; with one layer :math:`h + \mathrm{drop}(\mathrm{relu}(N_1(\sum_i a_i W_{1i})))`. Padding stays zero.
 
     Args:
         body: sizes, dropout and normalisation.
         inputs: the number of tensors :math:`a_i` that the new state depends on; the first is the state itself.
+        layers: 1 or 2 linear layers.
 
     Shapes: h :math:`(N, *, H)`, weight :math:`(N)` → :math:`(N, *, H)`
     """
 
-    def __init__(self, body: Body, inputs: int) -> None:
+    def __init__(self, body: Body, inputs: int, layers: int) -> None:
         super().__init__()
         size, runs = body.hidden_channels, body.runs
         norm = RunLayerNorm if body.layer_norm else RunBatchNorm
         # One matrix for all inputs, which are concatenated. No bias before a norm.
         self.lin1, self.norm1 = RunLinear(inputs * size, size, runs, bias=False), norm(size, runs)
-        self.lin2, self.norm2 = RunLinear(size, size, runs, bias=False), norm(size, runs)
+        self.lin2 = RunLinear(size, size, runs, bias=False) if layers == 2 else None
+        self.norm2 = norm(size, runs) if layers == 2 else None
         self.drop = Dropout(body.dropout)
 
     def forward(self, h: Tensor, inputs: Sequence[Tensor], weight: Tensor | None, of: Of | None = None) -> Tensor:
         group, numbers = (None, None) if of is None else (of.group, of.numbers)
-        z = self.norm1.padded(self.lin1(torch.cat([*inputs], -1)), weight, True, group)
-        new: Tensor = h + self.drop(self.norm2.padded(self.lin2(z), weight, False, group), numbers)
-        return new
+        z, then = self.lin1(torch.cat([*inputs], -1)), Then(h, self.drop, numbers)
+        if self.lin2 is None or self.norm2 is None:
+            return self.norm1.padded(z, weight, True, group, then)
+        return self.norm2.padded(self.lin2(self.norm1.padded(z, weight, True, group)), weight, False, group, then)
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """What sums over the edges of a node and over its bags are multiplied by, so that they become means.
+
+    Shapes: edges and bags :math:`(n, *1, 1)`
+    """
+
+    edges: Tensor
+    bags: Tensor | None
+
+    @classmethod
+    def of(cls, plan: BagPlan, like: Tensor) -> Shares:
+        """For states like these. Shapes: like :math:`(n, *, F)`"""
+
+        def share(count: Tensor) -> Tensor:
+            return count.clamp(min=1).reciprocal()
+
+        shape = [1] * (like.dim() - 1)
+        edges = share(plan.target.sum(like.new_ones(len(plan.target.index), *shape)))
+        if plan.bags is None:
+            return cls(edges, None)
+        members = like.new_ones(len(plan.bags.member_node.index), *shape)
+        return cls(edges, share(plan.reduce("members", plan.bags.member_node.sum(members))))
 
 
 class GraphMessages(nn.Module):
-    r""":math:`h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv} W_e + b_e)`, the sum of GINE with ε = 0.
+    r""":math:`h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv} W_e + b_e)`, the sum of GINE with ε = 0; with `shares` the
+    mean over u.
 
     Shapes: h :math:`(n, *, H)`, edges :math:`(m, *, D)` → :math:`(n, *, H)`
     """
@@ -64,11 +117,16 @@ class GraphMessages(nn.Module):
         size, runs, channels = body.hidden_channels, body.runs, body.edge_channels
         self.lin_edge = None if channels is None else RunLinear(channels, size, runs)
 
-    def forward(self, h: Tensor, plan: BagPlan, edges: Tensor | None) -> Tensor:
-        sent = plan.source.take(plan.read("around", h))
-        if self.lin_edge is not None and edges is not None:
-            sent = sent + self.lin_edge(edges[: len(sent)])
-        return h + plan.target.sum(sent.relu())
+    def forward(self, h: Tensor, plan: BagPlan, edges: Tensor | EdgeRows | None, shares: Shares | None) -> Tensor:
+        around, count = plan.read("around", h), len(plan.source.index)
+        if self.lin_edge is None or edges is None:
+            received = relu_sum(around, plan.source, plan.target)
+        elif isinstance(edges, EdgeRows):
+            rows = edges.rows.map(self.lin_edge)
+            received = relu_sum(around, plan.source, plan.target, rows.table, rows.index[:count])
+        else:
+            received = plan.target.sum((plan.source.take(around) + self.lin_edge(edges[:count])).relu())
+        return h + (received if shares is None else received * shares.edges)
 
 
 class BagMessages(nn.Module):
@@ -88,20 +146,23 @@ class BagMessages(nn.Module):
         self.of_ring = RunLinear(size, size, runs, bias=False) if rings else None
         self.of_edge = RunLinear(channels, size, runs) if rings and channels is not None else None
 
-    def forward(self, h: Tensor, b: Tensor, bags: BagParts, edges: Tensor | None) -> tuple[Tensor, Tensor]:
-        from_nodes = self.of_node(h)
-        received = bags.member_bag.sum(bags.member_node.take(from_nodes.relu()))
+    def forward(self, h: Tensor, b: Tensor, bags: BagParts, edges: Tensor | EdgeRows | None) -> tuple[Tensor, Tensor]:
+        from_nodes, from_bags = self.of_node.multiply(h), self.of_bag.multiply(b)
+        assert self.of_node.bias is not None and self.of_bag.bias is not None
+        received = relu_sum(from_nodes, bags.member_node, bags.member_bag, self.of_node.bias.unsqueeze(0))
         if self.of_ring is not None:
             received = received + self._of_rings(h, from_nodes, bags, edges)
-        return received, bags.link_target.sum(bags.link_source.take(self.of_bag(b).relu()))
+        return received, relu_sum(from_bags, bags.link_source, bags.link_target, self.of_bag.bias.unsqueeze(0))
 
-    def _of_rings(self, h: Tensor, from_nodes: Tensor, bags: BagParts, edges: Tensor | None) -> Tensor:
+    def _of_rings(self, h: Tensor, from_nodes: Tensor, bags: BagParts, edges: Tensor | EdgeRows | None) -> Tensor:
         """What the order of nodes on cycles adds to the sum over nodes."""
         assert self.of_ring is not None
-        here = bags.ring_node.take(from_nodes)
-        sent = bags.ring_node.take(self.of_ring.multiply(h))
-        beside = bags.ring_next.take(sent) + bags.ring_next.sum(sent)
-        if self.of_edge is not None and edges is not None:
+        here = self.of_node.shift(bags.ring_node.take(from_nodes))
+        beside = _beside(bags.ring_node.take(self.of_ring.multiply(h)), bags)
+        if self.of_edge is not None and isinstance(edges, EdgeRows):
+            assert edges.on_rings is not None
+            beside = beside + edges.rows.map(self.of_edge).times(edges.on_rings)
+        elif self.of_edge is not None and edges is not None:
             beside = beside + bags.ring_end.sum(bags.ring_edge.take(self.of_edge(edges)))
         return bags.ring_bag.sum((here + beside).relu() - here.relu())
 
@@ -113,6 +174,8 @@ class BagLayer(nn.Module):
         b_B &← b_B + \mathrm{MLP}\big[b_B ‖ \sum_{v ∈ B} ... ‖ \sum_{B' ∼ B} ... ‖ \mathrm{sweep}_B\big] \\
         h_v &← h_v + \mathrm{MLP}\big[h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv}) ‖ \sum_{B ∋ v} b_B\big] \\
         e_{uv} &← e_{uv} + \mathrm{MLP}\big[e_{uv} ‖ h_u + h_v ‖ \sum_{B ∋ u, v} b_B\big]
+
+    With `BagOptions(aggr="mean")`, the sums in the second line are means.
 
     Args:
         body: sizes, dropout and normalisation.
@@ -128,30 +191,54 @@ class BagLayer(nn.Module):
         size, runs = body.hidden_channels, body.runs
         self.to_sweep = RunLinear(size, size, runs) if "sweep" in parts else None
         self.sweep = SweepLayer(size, runs, gated=options.gated) if "sweep" in parts else None
-        self.bags = Update(body, 3 + ("sweep" in parts)) if on_tree else None
-        self.nodes = Update(body, 1 + on_tree)
-        self.edges = Update(body, 2 + on_tree) if options.edge_states else None
+        depth = options.update_layers
+        self.bags = Update(body, 3 + ("sweep" in parts), depth) if on_tree else None
+        self.nodes = Update(body, 1 + on_tree, depth)
+        self.edges = Update(body, 2 + on_tree, depth) if options.edge_states else None
 
     def forward(
-        self, h: Tensor, b: Tensor | None, edges: Tensor | None, plan: BagPlan
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        self, h: Tensor, b: Tensor | None, edges: Tensor | EdgeRows | None, plan: BagPlan, shares: Shares | None = None
+    ) -> tuple[Tensor, Tensor | None, Tensor | EdgeRows | None]:
         """The states of nodes, bags and edges after the layer."""
-        about = [h if self.graph is None else self.graph(h, plan, edges)]
+        about = [h if self.graph is None else self.graph(h, plan, edges, shares)]
         if self.tree is not None and self.bags is not None:
             assert b is not None and plan.bags is not None
             heard = [b, *self.tree(plan.read("members", h), plan.read("links", b), plan.bags, edges)]
             if self.sweep is not None and self.to_sweep is not None:
                 heard.append(self.sweep(self.to_sweep(b), plan.bags.forest))
             b = self.bags(b, heard, plan.bag_weight, _of(plan, "bags"))
-            about.append(plan.reduce("members", plan.bags.member_node.sum(plan.bags.member_bag.take(b))))
+            held = plan.reduce("members", plan.bags.member_node.sum(plan.bags.member_bag.take(b)))
+            about.append(held if shares is None or shares.bags is None else held * shares.bags)
         h = self.nodes(h, about, plan.node_weight, _of(plan, "nodes"))
-        if self.edges is not None and edges is not None:
+        if self.edges is not None and isinstance(edges, Tensor):
             own = edges[: len(plan.source.index)]
             around = [own, plan.source.take(plan.read("around", h)) + plan.target.take(h)]
             if self.tree is not None and b is not None and plan.bags is not None:
                 around.append(plan.reduce("inside", plan.bags.inside_edge.sum(plan.bags.inside_bag.take(b))))
             edges = plan.read("inside", self.edges(own, around, plan.edge_weight, _of(plan, "edges")))
         return h, b, edges
+
+
+class _Beside(torch.autograd.Function):
+    """The sum of both neighbours on a cycle; a gradient goes the same way."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, after: Tensor, before: Tensor) -> Tensor:
+        ctx.save_for_backward(after, before)
+        return x.index_select(0, after) + x.index_select(0, before)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        after, before = ctx.saved_tensors
+        return grad.index_select(0, after) + grad.index_select(0, before), None, None
+
+
+def _beside(x: Tensor, bags: BagParts) -> Tensor:
+    after, before = bags.ring_next.index, bags.ring_before.index
+    if torch.compiler.is_compiling():
+        return x.index_select(0, after) + x.index_select(0, before)
+    both: Tensor = _Beside.apply(x, after, before)  # type: ignore[no-untyped-call]  # torch has no types here
+    return both
 
 
 def _of(plan: BagPlan, space: str) -> Of | None:

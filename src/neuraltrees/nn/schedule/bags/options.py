@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, get_args
 from neuraltrees.errors import InputError
 from neuraltrees.nn.schedule.start import BagStart, check_start
 
+Aggr: TypeAlias = Literal["sum", "mean"]
 Part: TypeAlias = Literal["graph", "tree", "sweep"]
 
 
@@ -25,6 +26,8 @@ class BagOptions:
         rings: whether the message of a node on a cycle to its bag depends on its neighbours on the cycle.
         edge_states: whether edges have states that layers update; else layers read the edge features.
         gated: whether the decays of sweeps depend on the states.
+        aggr: whether a node reads the sum or the mean of the messages along its edges, and of the states of its bags.
+        update_layers: number of linear layers of an update, 1 or 2.
         codes: whether codes of bags, and of the places of nodes in bags, are added to the initial states; see
             `bag_codes`. For canonical H-trees.
 
@@ -38,10 +41,16 @@ class BagOptions:
     rings: bool = True
     edge_states: bool = False
     gated: bool = False
+    aggr: Aggr = "sum"
+    update_layers: int = 2
     codes: bool = False
 
     def __post_init__(self) -> None:
         check_start(self.start, "start")
+        if self.aggr not in get_args(Aggr):
+            raise InputError(f"Expected aggr out of {', '.join(get_args(Aggr))}; got {self.aggr!r}.")
+        if self.update_layers not in (1, 2):
+            raise InputError(f"Expected 1 or 2 update_layers; got {self.update_layers!r}.")
         self.layers(1)
 
     def layers(self, count: int) -> list[tuple[str, ...]]:

@@ -118,6 +118,7 @@ def _bags_of(given: BagParts, whole: _Whole, at_member: Array, at_link: Array, a
         chosen(given.ring_node, ring, at_member),
         chosen(given.ring_bag, ring, place),
         chosen(given.ring_next, ring, at_ring),
+        chosen(given.ring_before, ring, at_ring),
         chosen(given.ring_edge, step, at_edge),
         chosen(given.ring_end, step, at_ring),
         CutForest.of(_whole_forest(given), whole.owners.bags, whole.group),

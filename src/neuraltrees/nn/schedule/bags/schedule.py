@@ -15,11 +15,12 @@ from neuraltrees.movable import moved
 from neuraltrees.nn.encoder import Categories, CategoryEncoder
 from neuraltrees.nn.ensemble.linear import RunLinear
 from neuraltrees.nn.ensemble.norm import without_padding
+from neuraltrees.nn.ensemble.rows import Rows
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.parallel import Group, Part, cost_of_state
 from neuraltrees.nn.ragged import Cut, Ragged
 from neuraltrees.nn.schedule.bags.codes import BITS, signs
-from neuraltrees.nn.schedule.bags.layer import BagLayer
+from neuraltrees.nn.schedule.bags.layer import BagLayer, EdgeRows, Shares
 from neuraltrees.nn.schedule.bags.options import BagOptions
 from neuraltrees.nn.schedule.bags.parts import Owners, part_of
 from neuraltrees.nn.schedule.bags.structure import KINDS, MOST, BagParts, BagPlan, columns_of
@@ -40,6 +41,7 @@ class BagRounds(Schedule):
     """
 
     cuttable = True
+    takes_rows = True
 
     def __init__(self, body: Body, options: BagOptions | None = None) -> None:
         super().__init__(body)
@@ -78,7 +80,7 @@ class BagRounds(Schedule):
 
     @property
     def column_kind(self) -> str:
-        return f"{super().column_kind}, codes {self.options.codes}, segments {self.start.weight.is_cuda}"
+        return f"{super().column_kind}, both neighbours on cycles, codes {self.options.codes}, segments {self.start.weight.is_cuda}"
 
     def cut_plan(self, cut: Cut) -> BagPlan:
         return BagPlan.of(cut, self.start.weight.dtype)
@@ -97,42 +99,51 @@ class BagRounds(Schedule):
         local, here = part_of(plan, owners, group)
         return moved(local, self.start.weight.device), here
 
-    def forward(self, x: Tensor | SparseMap, plan: BagPlan, edges: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor | SparseMap, plan: BagPlan, edges: Tensor | Rows | None = None) -> Tensor:
         h, _ = self._rounds(x, plan, edges)
         return h
 
     def nodes_and_bags(
-        self, x: Tensor | SparseMap, plan: BagPlan, edges: Tensor | None = None
+        self, x: Tensor | SparseMap, plan: BagPlan, edges: Tensor | Rows | None = None
     ) -> tuple[Tensor, Tensor]:
         h, b = self._rounds(x, plan, edges)
         assert b is not None
         return h, b
 
-    def _rounds(self, x: Tensor | SparseMap, plan: BagPlan, edges: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def _rounds(
+        self, x: Tensor | SparseMap, plan: BagPlan, given: Tensor | Rows | None
+    ) -> tuple[Tensor, Tensor | None]:
         """The states of graph nodes and of bags after the last round; None for bags if there are none."""
         if self.needs_tree and (plan.bags is None or (self.of_code is not None and plan.bags.code is None)):
             raise InputError(
                 f"Expected a plan with bags{' and their codes' if self.of_code is not None else ''}; got one without. "
                 f"Make it with this network's own plan(data)."
             )
-        if self.body.edge_channels is not None and edges is None:
+        if self.body.edge_channels is not None and given is None:
             raise InputError("Expected edge_attr, since the network was made with edge_channels; got none.")
         h = self.start.shift(self.start.multiply(x))
         if self.of_place is not None and plan.bags is not None and plan.bags.place is not None:
             h = h + plan.reduce("members", plan.bags.member_node.sum(self.of_place(signs(plan.bags.place, h.dtype))))
         h = without_padding(h, plan.node_weight)
-        if self.edge_start is not None:
-            edges = without_padding(self.edge_start(edges), plan.edge_weight)
-        elif self.options.edge_states:
-            edges = h.new_zeros(plan.num_edges, *h.shape[1:])
+        edges = self._first_edges(given, plan, h)
         b = None if plan.bags is None else self._first_bags(plan.read("members", h), plan.bags, edges, plan.bag_weight)
+        shares = Shares.of(plan, h) if self.options.aggr == "mean" else None
         for layer in self.layers:
-            h, b, edges = cast(BagLayer, layer)(h, b, edges, plan)
+            h, b, edges = cast(BagLayer, layer)(h, b, edges, plan, shares)
         if self.finish is None:
             return h, b
         return self.finish(h), None if b is None else self.finish(b)
 
-    def _first_bags(self, h: Tensor, bags: BagParts, edges: Tensor | None, weight: Tensor | None) -> Tensor:
+    def _first_edges(self, given: Tensor | Rows | None, plan: BagPlan, h: Tensor) -> Tensor | EdgeRows | None:
+        """The features of edges, or their initial states if they have any."""
+        if not self.options.edge_states:
+            return EdgeRows.of(given, plan) if isinstance(given, Rows) else given
+        if self.edge_start is None or given is None:
+            return h.new_zeros(plan.num_edges, *h.shape[1:])
+        states = given.map(self.edge_start).dense() if isinstance(given, Rows) else self.edge_start(given)
+        return without_padding(states, plan.edge_weight)
+
+    def _first_bags(self, h: Tensor, bags: BagParts, edges: Tensor | EdgeRows | None, weight: Tensor | None) -> Tensor:
         b = h.new_zeros(len(bags.kind), *h.shape[1:])
         if self.options.start != "zero":
             b = bags.member_bag.sum(bags.member_node.take(h))
@@ -143,7 +154,10 @@ class BagRounds(Schedule):
             b = b + self.about(torch.stack([bags.kind, bags.size], 1))
         if self.of_code is not None and bags.code is not None:
             b = b + self.of_code(signs(bags.code, b.dtype))
-        if self.inside is not None and edges is not None:
+        if self.inside is not None and isinstance(edges, EdgeRows):
+            counts = edges.rows.counts(bags.inside_edge, bags.inside_bag)
+            b = b + edges.rows.map(self.inside.multiply).times(counts)
+        elif self.inside is not None and edges is not None:
             b = b + bags.inside_bag.sum(bags.inside_edge.take(self.inside.multiply(edges)))
         return without_padding(b, weight)
 

@@ -35,7 +35,7 @@ class BagParts:
         inside_edge, inside_bag: the graph edges between two nodes of a bag, and the bag.
         link_source, link_target: both directions of the tree edges between bags.
         ring_node, ring_bag: the nodes of every cycle in cyclic order, and its bag.
-        ring_next: for every entry of `ring_node`, the entry of the next node on the cycle.
+        ring_next, ring_before: for every entry of `ring_node`, the entries of the next node on the cycle and of the one before.
         ring_edge, ring_end: the graph edges between neighbours on a cycle, and the entry of the node they point to.
         forest: the bags as rooted trees, for sweeps.
         code, place: see `tree_codes`; None without codes.
@@ -54,6 +54,7 @@ class BagParts:
     ring_node: Incidence
     ring_bag: Incidence
     ring_next: Incidence
+    ring_before: Incidence
     ring_edge: Incidence
     ring_end: Incidence
     forest: SweepPlan | CutForest
@@ -147,6 +148,7 @@ class BagPlan:
                 cut.incidence("ring_node"),
                 cut.incidence("ring_bag"),
                 cut.incidence("ring_next"),
+                cut.incidence("ring_before"),
                 cut.incidence("ring_edge"),
                 cut.incidence("ring_end"),
                 _forest(cut),
@@ -272,6 +274,7 @@ def _with_bags(
             "ring_node": Column(ring_node - nodes[of_ring], "rings", "nodes"),
             "ring_bag": Column(ring_bag - bags[of_ring], "rings", "bags"),
             "ring_next": Column(follows - rings[of_ring], "rings", "rings"),
+            "ring_before": Column(follows.argsort() - rings[of_ring], "rings", "rings"),
             "ring_edge": Column(ring_edge - edges[of_step], "steps", "edges"),
             "ring_end": Column(ring_end - rings[of_step], "steps", "rings"),
         },
