@@ -48,6 +48,12 @@ def check_at_least(name: str, value: int, least: int, most: int = 2**63 - 1) -> 
     return int(value)
 
 
+def check_dropout(share: float) -> float:
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
+        raise InputError(f"Expected a dropout of at least 0 and below 1; got {share!r}.")
+    return float(share)
+
+
 def count_threads(threads: int | None) -> int:
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from neuraltrees.checks import check_data
+from neuraltrees.checks import check_data, check_dropout
 from neuraltrees.errors import InputError
 from neuraltrees.movable import moved
 from neuraltrees.nn.conv import ConvName, find_conv
@@ -101,8 +101,7 @@ class Network(nn.Module):
         check_bag_start(bag_start, type(self).__name__, self.has_relations or schedule is not None)
         if isinstance(edge_channels, Mapping):
             raise InputError("Expected edge_channels as a number or Categories; got a mapping.")
-        if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
-            raise InputError(f"Expected a dropout of at least 0 and below 1; got {dropout!r}.")
+        check_dropout(dropout)
         make_head = find_head(head, readout)
         headless = make_head is NoHead
         if headless and isinstance(out_channels, Mapping):

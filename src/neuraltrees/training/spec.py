@@ -94,6 +94,9 @@ class NetworkSpec(Spec):
     aggr: Aggr = option("sum", "Bags: whether nodes read the sum or the mean of messages and of bags.")
     update_layers: int = option(2, "Bags: linear layers of every update of states, 1 or 2.", ge=1, le=2)
     head_layers: int = option(1, "Labels of graphs: hidden layers of the head.", ge=1)
+    head_dropout: float = option(
+        0.0, "Labels of graphs: share of the head's hidden states dropped in training.", ge=0, lt=1
+    )
 
     crf_learning: Learning = option(
         "pseudo", "CRF: train by pseudo-likelihood, or by exact inference: marginal or likelihood."
@@ -243,7 +246,7 @@ class NetworkSpec(Spec):
             head = self._crf()
         if head is None and objective.level == "graph":
             bags = self.schedule == "bags" and self.needs_tree and self.bag_readout
-            head = GraphHead.pooling(self.pool, bags, self.head_layers)
+            head = GraphHead.pooling(self.pool, bags, self.head_layers, self.head_dropout)
         conv: Any = self.conv if self.conv in get_args(ConvName) else find_place(self.conv)
         kinds: dict[str, type[Network]] = {"neural-tree": NeuralTree, "gnn": GNN, "mlp": MLP, "none": MLP}
         schedule: Any = None

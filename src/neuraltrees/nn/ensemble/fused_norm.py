@@ -57,28 +57,28 @@ class NormRelu(torch.autograd.Function):
         from neuraltrees.nn.ensemble import norm_kernels as kernels
 
         flat = h.contiguous().view(h.shape[0], -1)
-        rows, channels = flat.shape
+        (rows, channels), size = flat.shape, h.shape[-1]
         shares, per_share = _shares(rows)
         parts = flat.new_empty(3, shares, channels)
         statistics = flat.new_empty(3, channels)  # mean, 1 / standard deviation, count
         out = torch.empty_like(flat)
         masks = flat if weight is None else weight
-        blocks = -(-channels // CHANNELS)
-        sizes: dict[str, Any] = {"WEIGHTED": weight is not None, "RELU": relu, "ROWS": ROWS, "CHANNELS": CHANNELS}
-        kernels.moments[blocks, shares](flat, masks, parts, rows, channels, per_share, shares, **sizes)
-        sizes["DROPS"] = drop is not None
-        entries, keys = (flat, flat) if drop is None else (drop.entries, drop.keys)
-        low, factor = (0.0, 0.0) if drop is None else (0.5 - drop.dropped, 1 / (1 - drop.dropped))
-        of_drop = {"size": h.shape[-1], "low": low, "factor_of_kept": factor}
+        blocks = channels // size * -(-size // CHANNELS)
+        tile: dict[str, Any] = {"WEIGHTED": weight is not None, "ROWS": ROWS, "CHANNELS": CHANNELS}
+        kernels.moments[blocks, shares](flat, masks, parts, rows, channels, size, per_share, shares, **tile)
+        tile |= {"RELU": relu, "DROPS": drop is not None}
+        entries, keys, low, factor = flat, flat, 0.0, 0.0
+        if drop is not None:
+            entries, keys, low, factor = drop.entries, drop.keys, 0.5 - drop.dropped, 1 / (1 - drop.dropped)
         added = flat if residual is None else residual.contiguous()
         kernels.apply[blocks, -(-rows // ROWS)](
             flat, masks, parts, scale, shift, running_mean, running_var, statistics, added, entries, keys, out,
-            rows, channels, shares, momentum, EPSILON, **of_drop, ADDS=residual is not None, **sizes,
+            rows, channels, size, shares, momentum, EPSILON, low, factor,
+            ADDS=residual is not None, SHARES=_power(shares), **tile,
         )  # fmt: skip
-        # Not the entries and keys of dropout: the keys change in place, after the backward pass of the step.
         ctx.save_for_backward(flat, scale, shift, masks, statistics)
-        ctx.sizes, ctx.shape, ctx.drop = sizes | of_drop, h.shape, (entries, keys)
-        ctx.adds = residual is not None
+        # Not saved by autograd, which would refuse that the keys change after the backward pass.
+        ctx.drop, ctx.tile, ctx.shape, ctx.adds = (entries, keys, low, factor), tile, h.shape, residual is not None
         return out.view(h.shape)
 
     @staticmethod
@@ -86,20 +86,21 @@ class NormRelu(torch.autograd.Function):
         from neuraltrees.nn.ensemble import norm_kernels as kernels
 
         flat, scale, shift, masks, statistics = ctx.saved_tensors
-        rows, channels = flat.shape
+        (rows, channels), size = flat.shape, ctx.shape[-1]
         shares, per_share = _shares(rows)
         grad = grad.contiguous().view(rows, channels)
         parts = flat.new_empty(2, shares, channels)
         of_scale, of_shift = torch.empty_like(scale), torch.empty_like(shift)
         out = torch.empty_like(flat)
-        blocks = -(-channels // CHANNELS)
-        sizes = ctx.sizes
+        blocks = channels // size * -(-size // CHANNELS)
+        entries, keys, low, factor = ctx.drop
         kernels.sums[blocks, shares](
-            grad, flat, masks, scale, shift, statistics, *ctx.drop, parts, rows, channels, per_share, shares, **sizes
-        )
+            grad, flat, masks, scale, shift, statistics, entries, keys, out, parts,
+            rows, channels, size, per_share, shares, low, factor, **ctx.tile,
+        )  # fmt: skip
         kernels.gradients[blocks, -(-rows // ROWS)](
-            grad, flat, masks, scale, shift, statistics, *ctx.drop, parts, out, of_scale, of_shift,
-            rows, channels, shares, **sizes,
+            grad, flat, masks, scale, shift, statistics, parts, out, of_scale, of_shift,
+            rows, channels, size, shares, SHARES=_power(shares), **ctx.tile,
         )  # fmt: skip
         of_residual = grad.view(ctx.shape) if ctx.adds else None
         return out.view(ctx.shape), of_scale, of_shift, None, None, None, None, None, of_residual, None
@@ -110,3 +111,8 @@ def _shares(rows: int) -> tuple[int, int]:
     blocks = -(-rows // ROWS)
     shares = min(MOST_SHARES, blocks)
     return shares, -(-blocks // shares) * ROWS
+
+
+def _power(number: int) -> int:
+    """The smallest power of two that is at least this number."""
+    return 1 << (number - 1).bit_length()

@@ -10,7 +10,7 @@ from torch import Tensor
 from neuraltrees.nn import triton_kernels
 from neuraltrees.nn.ensemble.incidence import BLOCK, Incidence
 
-CHUNK, ENTRIES, TABLE_BLOCK = 512, 32, 64  # of the kernel for the gradient of the table
+CHUNK, ENTRIES, TABLE_BLOCK = 256, 32, 64  # of the kernel for the gradient of the table
 
 
 def relu_sum(

@@ -10,8 +10,9 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from torch import Tensor, nn
 
-from neuraltrees.checks import check_at_least
+from neuraltrees.checks import check_at_least, check_dropout
 from neuraltrees.errors import InputError
+from neuraltrees.nn.ensemble.dropout import Dropout
 from neuraltrees.nn.ensemble.incidence import Incidence
 from neuraltrees.nn.ensemble.linear import RunLinear
 from neuraltrees.nn.ensemble.scatter import sum_rows
@@ -31,6 +32,7 @@ class GraphHead(Head):
             graph without nodes.
         bags: whether the bags of the H-tree are pooled as well; both results are concatenated.
         hidden: number of hidden layers.
+        dropout: share of the hidden states that are dropped in training, after every hidden layer.
 
     Shapes: :math:`(n, *, F)`, bags :math:`(B, *, F)` → :math:`(G, *, C)`
     """
@@ -45,6 +47,7 @@ class GraphHead(Head):
         pool: Pool = "sum",
         bags: bool = False,
         hidden: int = 1,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__(in_channels, out_channels, runs)
         if pool not in get_args(Pool):
@@ -58,11 +61,12 @@ class GraphHead(Head):
         more = range(check_at_least("hidden", hidden, 1) - 1)
         self.more = nn.ModuleList(RunLinear(in_channels, in_channels, runs) for _ in more)
         self.lin2 = RunLinear(in_channels, answers, runs)
+        self.drop = Dropout(check_dropout(dropout))
 
     @classmethod
-    def pooling(cls, pool: Pool, bags: bool = False, hidden: int = 1) -> partial[GraphHead]:
+    def pooling(cls, pool: Pool, bags: bool = False, hidden: int = 1, dropout: float = 0.0) -> partial[GraphHead]:
         """A constructor of the head with these options, for `NeuralTree(head=GraphHead.pooling("mean"))`."""
-        return partial(cls, pool=pool, bags=bags, hidden=hidden)
+        return partial(cls, pool=pool, bags=bags, hidden=hidden, dropout=dropout)
 
     def forward(self, h: Tensor, places: Places, bags: Tensor | None = None) -> Tensor:
         seen = [self._pooled(h, places, 0)]
@@ -70,9 +74,9 @@ class GraphHead(Head):
             if bags is None or places.bag_graph is None:
                 raise InputError("Expected states of bags, since the head pools bags; got none. Set bags=False.")
             seen.append(self._pooled(bags, replace(places, graph=places.bag_graph), 1))
-        z = self.lin1(torch.cat(seen, -1)).relu()
+        z = self.drop(self.lin1(torch.cat(seen, -1)).relu())
         for lin in self.more:
-            z = lin(z).relu()
+            z = self.drop(lin(z).relu())
         answers: Tensor = self.lin2(z)
         return answers
 

@@ -80,7 +80,8 @@ class BagRounds(Schedule):
 
     @property
     def column_kind(self) -> str:
-        return f"{super().column_kind}, both neighbours on cycles, codes {self.options.codes}, segments {self.start.weight.is_cuda}"
+        codes, segments = self.options.codes, self.start.weight.is_cuda
+        return f"{super().column_kind}, both neighbours on cycles, codes {codes}, segments {segments}"
 
     def cut_plan(self, cut: Cut) -> BagPlan:
         return BagPlan.of(cut, self.start.weight.dtype)
@@ -157,7 +158,7 @@ class BagRounds(Schedule):
         if self.inside is not None and isinstance(edges, EdgeRows):
             counts = edges.rows.counts(bags.inside_edge, bags.inside_bag)
             b = b + edges.rows.map(self.inside.multiply).times(counts)
-        elif self.inside is not None and edges is not None:
+        elif self.inside is not None and isinstance(edges, Tensor):
             b = b + bags.inside_bag.sum(bags.inside_edge.take(self.inside.multiply(edges)))
         return without_padding(b, weight)
 

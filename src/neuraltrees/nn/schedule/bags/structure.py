@@ -35,7 +35,8 @@ class BagParts:
         inside_edge, inside_bag: the graph edges between two nodes of a bag, and the bag.
         link_source, link_target: both directions of the tree edges between bags.
         ring_node, ring_bag: the nodes of every cycle in cyclic order, and its bag.
-        ring_next, ring_before: for every entry of `ring_node`, the entries of the next node on the cycle and of the one before.
+        ring_next, ring_before: for every entry of `ring_node`, the entries of the next node on the cycle and of the one
+            before.
         ring_edge, ring_end: the graph edges between neighbours on a cycle, and the entry of the node they point to.
         forest: the bags as rooted trees, for sweeps.
         code, place: see `tree_codes`; None without codes.
