@@ -17,8 +17,11 @@ from neuraltrees.experiments.experiment import Scale
 from neuraltrees.experiments.page import Figure, Table, markdown
 from neuraltrees.experiments.registry import EXPERIMENTS
 from neuraltrees.experiments.statistics import mean_std
+from neuraltrees.training import NetworkSpec, TrainingSpec, fitting
+from neuraltrees.training.checkpoint import Checkpoint
 from neuraltrees.tuning import record as record_module
 from neuraltrees.tuning.store import Results
+from tests.training.tasks import small_runs, small_task
 
 SMALL = {"dataset": "synthetic", "scenes": 20, "hidden": 4, "layers": 1, "epochs": 2, "runs": 2, "conv": "gcn"}
 
@@ -49,6 +52,42 @@ def test_cells_are_trained_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert accuracies(results, model="gnn") == [entry["test"] for entry in first["runs"]]
     with pytest.raises(nt.InputError, match="Expected model mlp in the results of x; got none"):
         accuracies(results, model="mlp")
+
+
+def test_a_cell_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but the file of the last checkpoint is left, as after kill -9; the record is that of an unbroken run."""
+    cell = Cell.of({"model": "gnn"}, model="gnn", **(SMALL | {"epochs": 6, "dropout": 0.5}))
+    (whole,) = run_cells("x", [cell], tmp_path / "whole.json", "cpu", lambda line: None).records
+    assert not (tmp_path / "unfinished").exists(), "a finished training leaves no checkpoint"
+
+    path, epochs = tmp_path / "x.json", []
+    monkeypatch.setattr(fitting, "EVERY", 0.0)
+    run_epoch = fitting.Trainer.run_epoch
+
+    def killed(trainer: fitting.Trainer, done: int) -> None:
+        epochs.append(done)
+        if done == 4 and epochs.count(4) == 1:
+            raise MemoryError
+        run_epoch(trainer, done)
+
+    monkeypatch.setattr(fitting.Trainer, "run_epoch", killed)
+    with pytest.raises(nt.NeuralTreesError, match="rerun the same command to continue"):
+        run_cells("x", [cell], path, "cpu", lambda line: None)
+    assert len([*(tmp_path / "unfinished").iterdir()]) == 1
+    (found,) = run_cells("x", [cell], path, "cpu", lambda line: None).records
+    assert epochs == [0, 1, 2, 3, 4, 4, 5]
+    assert found["runs"] == whole["runs"]
+    assert not (tmp_path / "unfinished").exists()
+
+
+def test_another_training_does_not_go_on_from_it(tmp_path: Path) -> None:
+    task = small_task(10)
+    given = (task, NetworkSpec(hidden=4, layers=1), TrainingSpec(epochs=2), small_runs(task, [0]))
+    kept = Checkpoint(tmp_path / "a.safetensors", {"hidden": 4})
+    kept.save(fitting.Trainer(*given).state())
+    with pytest.raises(nt.InputError, match=r"to hold this training, with hidden = 8; got 4"):
+        fitting.trained(*given, checkpoint=Checkpoint(kept.path, {"hidden": 8}))
+    assert kept.path.exists()
 
 
 def test_other_settings_are_refused(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -12,6 +14,7 @@ import torch
 
 from neuraltrees.experiments.statistics import mean_std
 from neuraltrees.pools.execution import Execution
+from neuraltrees.training.checkpoint import Checkpoint
 from neuraltrees.training.config import TrainConfig, preset
 from neuraltrees.training.problem import load_problem
 from neuraltrees.tuning.grid import Grid, Point, Stages
@@ -52,15 +55,25 @@ class Cell:
 
 @dataclass(frozen=True)
 class CellJob:
-    """Trains cells; an answer is the record of a training, and its metric as text."""
+    """Trains cells; an answer is the record of a training, and its metric as text.
+
+    Args:
+        device: cpu or cuda.
+        folder: where the states of unfinished trainings are kept: the next job goes on with them.
+    """
 
     device: str
+    folder: Path
     word: str = "training"
     saved: bool = True
 
     def answer(self, cell: Cell) -> tuple[Record, str]:
         problem = load_problem(cell.config)
-        values = train_record(problem.task, cell.config.network, cell.config.training, problem.runs, self.device)
+        config, identity = cell.config, settings_of(cell.config) | {"data": problem.task.fingerprint()}
+        number = sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+        checkpoint = Checkpoint(self.folder / f"{number}.safetensors", identity)
+        given = (problem.task, config.network, config.training, problem.runs, self.device)
+        values = train_record(*given, checkpoint=checkpoint)
         test = torch.tensor([run["test"] for run in values["runs"]])
         spread = float(test.std()) if len(test) > 1 else 0.0
         return values, problem.task.objective.metric.show_spread(float(test.mean()), spread)
@@ -76,13 +89,14 @@ def run_cells(
 ) -> Results:
     """Trains the cells that are missing in the JSON file, and returns all results in it.
 
-    The file is written after every cell. A stored cell of the same name with other settings raises `InputError`.
+    The file is written after every cell, and the state of a training every minute, into the folder `unfinished` beside
+    it. A stored cell of the same name with other settings raises `InputError`.
     """
     with open_store(path, experiment, defaults=DEFAULTS) as store:
         settings = {str(cell): settings_of(cell.config) for cell in cells}
         missing = [cell for cell in cells if store.get(cell.name, settings[str(cell)]) is None]
         numbers = {str(cell): number for number, cell in enumerate(cells, start=1)}
-        pool = execution.pool(lambda: CellJob(device), one_thread=False)
+        pool = execution.pool(lambda: CellJob(device, path.parent / "unfinished"), one_thread=False)
         with pool, closing(pool.attempt(missing)) as outcomes:
             for cell, (values, shown) in outcomes:
                 record = store.add(cell.name, values, settings[str(cell)])

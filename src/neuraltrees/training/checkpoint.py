@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -37,6 +38,12 @@ class Checkpoint:
     def save(self, state: dict[str, Tensor]) -> None:
         """Replaces the saved state by this one."""
         save_tensors(self.path, state, {"format": FORMAT, "identity": self.identity})
+
+    def remove(self) -> None:
+        """Removes the file, and its folder if that is empty then."""
+        self.path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.parent.rmdir()
 
     def load(self) -> dict[str, Tensor]:
         """The saved state; `InputError` if the file is broken or belongs to another training."""

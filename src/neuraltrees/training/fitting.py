@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -9,11 +10,15 @@ import torch
 
 from neuraltrees.data.task import Task
 from neuraltrees.errors import DivergedError, DivergenceWarning
+from neuraltrees.files import make_folder
 from neuraltrees.training.arguments import check_on_epoch
+from neuraltrees.training.checkpoint import Checkpoint
 from neuraltrees.training.progress import show_progress, wanted_console
 from neuraltrees.training.runs import Epoch, Fitted, Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.trainer import OnEpoch, Trainer
+
+EVERY = 60.0  # seconds between the checkpoints of `trained`
 
 
 def fit(
@@ -72,10 +77,34 @@ def trained(
     runs: Sequence[Run],
     device: torch.device | str = "cpu",
     on_epoch: OnEpoch | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Fitted:
-    """The same for a search or an experiment, where a diverged run is a valid result: NaN."""
+    """The same for a search or an experiment, where a diverged run is a valid result: NaN.
+
+    Args:
+        task, network, training, runs, device, on_epoch: see `fit`.
+        checkpoint: where the state of an unfinished training is kept. If there is one, the training goes on from it;
+            it is removed at the end.
+    """
     trainer = Trainer(task, network, training, runs, device)
-    trainer.train(on_epoch)
+    if checkpoint is None:
+        trainer.train(on_epoch)
+        return trainer.result()
+    if checkpoint.path.exists():
+        trainer.restore(checkpoint.load())
+    make_folder(checkpoint.path.parent)
+    last = time.monotonic()
+
+    def keep(epoch: Epoch) -> None:
+        nonlocal last
+        if time.monotonic() - last >= EVERY:
+            checkpoint.save(trainer.state())
+            last = time.monotonic()
+        if on_epoch is not None:
+            on_epoch(epoch)
+
+    trainer.train(keep)
+    checkpoint.remove()
     return trainer.result()
 
 

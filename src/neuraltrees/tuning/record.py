@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from neuraltrees.data.task import Task
+from neuraltrees.training.checkpoint import Checkpoint
 from neuraltrees.training.fitting import trained
 from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
@@ -26,9 +27,10 @@ def train_record(
     runs: Sequence[Run],
     device: torch.device | str = "cpu",
     on_epoch: OnEpoch | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Record:
     """Trains every run to the end; metrics are those of the best validation epoch, NaN for a run that diverged."""
-    fitted = trained(task, network, training, runs, device, on_epoch)
+    fitted = trained(task, network, training, runs, device, on_epoch, checkpoint)
     columns = (fitted.val.tolist(), fitted.test.tolist(), fitted.best_epoch.tolist())
     return {
         "runs": [
