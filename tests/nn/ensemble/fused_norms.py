@@ -77,6 +77,8 @@ def compare(case: Case, relu: bool, device: torch.device, dropped: float | None 
     found.backward(grad.float().to(device))
     # Near 1,000 a float32 is exact to 6e-5, and gradients of the scale are sums of 50 such errors.
     near = {"rtol": 1e-3, "atol": 5e-3} if case is CASES["far from zero"] else {"rtol": 1e-4, "atol": 2e-5}
+    if case.rows > 1000:
+        near["atol"] = 2e-4  # gradients of the scale are sums over all rows
     pairs = {
         "states": (found, expected),
         "gradient of the states": (given.grad, exact.grad),

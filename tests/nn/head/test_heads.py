@@ -12,6 +12,7 @@ from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_poo
 
 import neuraltrees as nt
 from neuraltrees.nn import GraphHead, Head, Places
+from neuraltrees.nn.ensemble.dropout import DropoutMasks
 from neuraltrees.nn.head.graph import pooled
 from neuraltrees.objectives import Regression
 from neuraltrees.training import NetworkSpec
@@ -84,6 +85,31 @@ def attention(h: Tensor, graph: Tensor, count: int, score: Any, run: int) -> Ten
         weight = torch.softmax(mine @ score.weight[run] + score.bias[run], 0)
         rows.append((weight * mine).sum(0))
     return torch.stack(rows)
+
+
+@pytest.mark.parametrize("hidden", [1, 2])
+def test_dropout_of_hidden_states(hidden: int) -> None:
+    """In training, answers are those of plain torch with the masks of the runs; in evaluation, nothing is dropped."""
+    torch.manual_seed(0)
+    head, plain = (GraphHead(3, 2, runs=2, hidden=hidden, dropout=dropout) for dropout in (0.4, 0.0))
+    plain.load_state_dict(head.state_dict())
+    h, places = torch.randn(6, 2, 3), Places(graph=torch.tensor([0, 0, 1, 2, 2, 3]), num_graphs=4)
+    torch.testing.assert_close(head.eval()(h, places), plain(h, places))
+    masks = DropoutMasks(torch.tensor([5, 9]), hidden)
+    for place, drop in enumerate(head.drops):
+        drop.masks, drop.place = masks, place
+    found = head.train()(h, places)
+    z = pooled(h, places, "sum")
+    for place, lin in enumerate([head.lin1, *head.more]):
+        z = torch.einsum("nrf,rfo->nro", z, lin.weight) + lin.bias
+        z = z.relu() * masks.mask((4, 3), place, 0.4)
+    torch.testing.assert_close(found, torch.einsum("nrf,rfo->nro", z, head.lin2.weight) + head.lin2.bias)
+    assert not torch.allclose(found, plain(h, places))
+
+
+def test_a_dropout_of_everything_is_refused() -> None:
+    with pytest.raises(nt.InputError, match="Expected a dropout of at least 0 and below 1; got 1"):
+        GraphHead(3, 2, dropout=1.0)
 
 
 @pytest.mark.parametrize("hidden", [1, 3])

@@ -61,7 +61,8 @@ class GraphHead(Head):
         more = range(check_at_least("hidden", hidden, 1) - 1)
         self.more = nn.ModuleList(RunLinear(in_channels, in_channels, runs) for _ in more)
         self.lin2 = RunLinear(in_channels, answers, runs)
-        self.drop = Dropout(check_dropout(dropout))
+        # One per layer, since masks are drawn per module.
+        self.drops = nn.ModuleList(Dropout(check_dropout(dropout)) for _ in range(hidden))
 
     @classmethod
     def pooling(cls, pool: Pool, bags: bool = False, hidden: int = 1, dropout: float = 0.0) -> partial[GraphHead]:
@@ -74,9 +75,9 @@ class GraphHead(Head):
             if bags is None or places.bag_graph is None:
                 raise InputError("Expected states of bags, since the head pools bags; got none. Set bags=False.")
             seen.append(self._pooled(bags, replace(places, graph=places.bag_graph), 1))
-        z = self.drop(self.lin1(torch.cat(seen, -1)).relu())
-        for lin in self.more:
-            z = self.drop(lin(z).relu())
+        z = torch.cat(seen, -1)
+        for lin, drop in zip([self.lin1, *self.more], self.drops, strict=True):
+            z = drop(lin(z).relu())
         answers: Tensor = self.lin2(z)
         return answers
 
