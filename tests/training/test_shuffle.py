@@ -16,7 +16,7 @@ from neuraltrees.objectives import Regression
 from neuraltrees.serving import Predictor
 from neuraltrees.training import Bundle, NetworkSpec, Run, Task, Trainer, fit
 from neuraltrees.training.deck import Deck
-from neuraltrees.training.source import Drawn
+from neuraltrees.training.source import Drawn, Prefetched
 from tests.nn.schedule.bag_graphs import CANONICAL, SHAPES, featured, permuted
 from tests.training.tasks import QUICK, SMALL, paths, small_runs, small_task, whole_graphs
 
@@ -87,16 +87,39 @@ def test_all_that_some_run_trains_on_is_drawn() -> None:
     assert Counter(item for step in steps for item in step if item < task.num_items) == Counter(either)
 
 
-def test_all_steps_have_the_same_shapes() -> None:
+@pytest.mark.parametrize("prefetch", [False, True])
+def test_all_steps_have_the_same_shapes_on_a_gpu_alone(prefetch: bool) -> None:
     task = molecules()
-    trainer = Trainer(task, BAGS, SHUFFLED.replace(epochs=20), runs_of(task, [0]))
-    shapes = set()
-    trainer._step = lambda step: shapes.add(  # type: ignore[method-assign]
-        (step.name, step.batch().x.shape, step.batch().plan.rounds.bags.kind.shape)
-    )
-    for epoch in range(20):
-        trainer.run_epoch(epoch)
-    assert len(shapes) == 1
+    trainer = Trainer(task, BAGS, SHUFFLED.replace(epochs=20, prefetch=prefetch), runs_of(task, [0]))
+    assert isinstance(trainer.source, Drawn) and not trainer.source.pads
+    sizes = [graph.num_nodes for graph in task.graphs]
+
+    for pads in (False, True):
+        trainer.source.pads = pads
+        if pads and isinstance(trainer.source, Prefetched):
+            trainer.source.cut = trainer.source.deck.ragged.cut(trainer.source.chosen, trainer.source.room)
+        seen: list[tuple[int, int, Any]] = []
+        for step in (step for epoch in range(20) for step in trainer.source.steps(epoch)):
+            batch = step.batch()
+            nodes = sum(sizes[item] for item in batch.items.tolist() if item < len(sizes))
+            seen.append((nodes, len(batch.x), (step.name, batch.x.shape, batch.plan.rounds.bags.kind.shape)))
+        wanted, rows, shapes = zip(*seen, strict=True)
+        if pads:
+            assert len(set(shapes)) == 1 and min(rows) > max(wanted)
+        else:
+            assert rows == wanted and len(set(rows)) > 1
+
+
+def test_padding_changes_nothing() -> None:
+    task = molecules()
+    curves = []
+    for pads in (False, True):
+        trainer = Trainer(task, BAGS, SHUFFLED.replace(epochs=4), runs_of(task, [0, 1]))
+        assert isinstance(trainer.source, Drawn)
+        trainer.source.pads = pads
+        trainer.train()
+        curves.append(trainer.result().loss_curve)
+    torch.testing.assert_close(curves[0], curves[1], atol=2e-5, rtol=1e-5)
 
 
 def same_fit(one: Any, two: Any, mine: int = 0, theirs: int = 0) -> None:

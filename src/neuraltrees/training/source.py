@@ -150,10 +150,10 @@ class _Weight:
 class Drawn(Source):
     """The training graphs, shuffled in every epoch.
 
-    Batches are made on the device, all with the same shapes, so that one captured step is replayed for all. The order
-    depends only on the epoch and the graphs, so that it is the same for all runs of the same split and after a training
-    is resumed. If the splits of runs differ, batches hold the training graphs of all runs; items that a run does not
-    train on only take part in its batch norms.
+    Batches are made on the device. On a GPU, and for a compiled network, all have the same shapes, so that one captured
+    step is replayed for all. The order depends only on the epoch and the graphs, so that it is the same for all runs of
+    the same split and after a training is resumed. If the splits of runs differ, batches hold the training graphs of
+    all runs; items that a run does not train on only take part in its batch norms.
 
     Args:
         deck: all graphs.
@@ -176,6 +176,7 @@ class Drawn(Source):
         self.places = -(-self.slots // executor.group.size)  # graphs per batch, of each process
         self.chosen = self._shared(self._draw(0)[0]).to(deck.device)
         self.room = self._room()
+        self.pads = deck.device.type == "cuda" or training.compile
         seen = torch.split(deck.graphs_with(measured), self.slots)
         shares = [executor.share(each.tolist()) for each in seen]
         if not any(shares):
@@ -214,7 +215,12 @@ class Drawn(Source):
         return torch.tensor([*mine, *[self.deck.blank] * (self.places - len(mine))])
 
     def _batch(self) -> GraphBatch:
-        return self.deck.batch(self.chosen, self.room)
+        return self.deck.batch(self.chosen, self._shapes)
+
+    @property
+    def _shapes(self) -> dict[str, int] | None:
+        """The numbers of rows of all batches; None if each batch has its own."""
+        return self.room if self.pads else None
 
     def _drawn(self, done: int) -> Tensor:
         """The graphs of every batch of an epoch, drawn again until all batches fit into `room`; few draws do not."""
@@ -258,25 +264,28 @@ class Drawn(Source):
 class Prefetched(Drawn):
     """The same with the graphs in main memory or on disk: a thread prepares the next batches.
 
-    Each is copied to the same tensors on the device, so that one captured step is replayed for all.
+    On a GPU, each is copied to the same tensors, so that one captured step is replayed for all.
     """
 
     def __init__(
         self, deck: Deck, training: TrainingSpec, executor: Executor, train: Tensor, measured: Tensor, weight: Tensor
     ) -> None:
         super().__init__(deck, training, executor, train, measured, weight)
-        self.cut = deck.ragged.cut(self.chosen.cpu(), self.room).to(deck.device)
+        self.cut = deck.ragged.cut(self.chosen.cpu(), self._shapes).to(deck.device)
 
     def steps(self, done: int) -> Iterator[Step]:
         drawn = self._drawn(done)
         for number, (graphs, cut) in enumerate(ahead((self._shared(each) for each in drawn), self._made)):
             self.chosen.copy_(graphs, non_blocking=True)
-            for here, there in zip(self.cut.tensors(), cut.tensors(), strict=True):
-                here.copy_(there, non_blocking=True)
+            if self.pads:
+                for here, there in zip(self.cut.tensors(), cut.tensors(), strict=True):
+                    here.copy_(there, non_blocking=True)
+            else:
+                self.cut = cut
             yield self._step(drawn, number)
 
     def _made(self, graphs: Tensor) -> tuple[Tensor, Cut]:
-        cut = self.deck.ragged.cut(graphs, self.room)
+        cut = self.deck.ragged.cut(graphs, self._shapes)
         if self.deck.device.type != "cuda":
             return graphs, cut
         pinned = replace(cut, columns=_pinned(cut.columns), graph=_pinned(cut.graph), ptr=_pinned(cut.ptr))

@@ -65,6 +65,13 @@ class RunBatchNorm(nn.Module):
         scale = self.weight * (var + 1e-5).rsqrt()
         return h * scale + (self.bias - mean * scale)
 
+    def _by_torch(self, h: Tensor) -> Tensor:
+        """The same by torch's own operation, which reads the states fewer times; all runs side by side."""
+        given = (each.flatten() for each in (self.weight, self.bias, self.running_mean, self.running_var))
+        weight, bias, mean, var = given
+        # Running statistics are views, and so updated in place.
+        return torch.batch_norm(h.flatten(1), weight, bias, mean, var, True, self.momentum, 1e-5, False).view_as(h)
+
     def padded(
         self,
         h: Tensor,
@@ -95,7 +102,11 @@ class RunBatchNorm(nn.Module):
                 residual, drop,
             )  # fmt: skip
             return then(out) if then is not None and residual is None else out
-        new = self(h, weight, group)
+        plain = alone and self.training and weight is None and h.dtype == self.weight.dtype
+        if plain and h.device.type == "cpu" and len(h) > 1 and not torch.compiler.is_compiling():
+            new = self._by_torch(h)
+        else:
+            new = self(h, weight, group)
         new = without_padding(new.relu() if relu else new, weight)
         return new if then is None else then(new)
 
