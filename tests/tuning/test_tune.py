@@ -86,9 +86,7 @@ def answered(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> list[Point]:
     """Replaces the training by a function of the hyper-parameters; gives the list that the tried points go to."""
     tried: list[Point] = []
 
-    def instead(
-        task: Task, network: NetworkSpec, training: TrainingSpec, runs: list[Run], device: str, on_epoch: object
-    ) -> Any:
+    def instead(task: Task, network: NetworkSpec, training: TrainingSpec, runs: list[Run], *others: object) -> Any:
         values = {"layers": network.layers, "hidden": network.hidden, "lr": training.lr, "dropout": network.dropout}
         tried.append(Point(**values, weight_decay=training.weight_decay))
         val, test = (torch.full((len(runs),), value) for value in answer(network, training))
