@@ -90,8 +90,8 @@ def reproduce(
     """Repeat a table or a figure of the paper, or a further experiment.
 
     Every experiment writes a JSON file with all its runs, a figure (SVG and PNG) and a page in Markdown. Finished
-    trainings are saved in the JSON file; rerun the same command to continue. With --quick the files go to the subfolder
-    quick of the output folder.
+    trainings are saved in the JSON file, and most experiments save an unfinished one every minute; rerun the same
+    command to continue. With --quick the files go to the subfolder quick of the output folder.
 
     Example: neuraltrees reproduce table1 --quick
     """
