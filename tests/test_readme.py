@@ -62,8 +62,8 @@ def test_its_results_are_those_of_the_page() -> None:
     assert ", ".join(f"{name} {row[4]} / {row[3]}" for name, row in table1.items()) in text
     _, posterior, gnn, tree, head, *_ = row_of("structured-scenes", "1,000")
     assert f"| {gnn}, {tree}, **{head}**; {posterior} |" in text
-    gains = [row_of("structured-scenes", scenes)[7].split()[0] for scenes in ("100", "3,000")]
-    assert f"{gains[1]} to {gains[0]} points ahead".replace("+", "") in text
+    gains = [row_of("structured-scenes", scenes)[7].split()[0] for scenes in ("100", "10,000")]
+    assert f"{gains[1]} to {gains[0]} points ahead".replace("+", "") in text and "with 30 to 10,000" in text
     names = ("graph and tree, long", "GNN, long", "graph and tree", "GNN", "GNN, walks")
     zinc = [f"{float(row_of('molecules-zinc', name)[3]):.3f}" for name in names]
     assert f"| {zinc[1]}, **{zinc[0]}** |" in text

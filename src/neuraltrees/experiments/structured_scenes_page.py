@@ -88,7 +88,8 @@ def accuracy_table(results: Results, over: str) -> Table:
 def statistics_table(results: Results) -> Table:
     """The head on top of class statistics, against the head alone."""
     rows = []
-    for record in results.find(method=STATISTICS):
+    found = results.find(method=STATISTICS)
+    for record in sorted(found, key=lambda each: (each["name"]["scenes"], each["name"]["coupling"])):
         where = {name: record["name"][name] for name in ("scenes", "coupling")}
         heads = results.find(method="head", **where)
         more = paired(column(record, "test"), column(heads[0], "test")) if heads else "–"
