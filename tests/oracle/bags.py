@@ -72,8 +72,8 @@ class Oracle:
         state: the network's weights and statistics.
         run: which of several runs; None where there is one without the dimension.
         data: a graph or a batch, with its H-tree.
-        options: parts of every layer, and the options `start`, `features`, `rings`, `edge_states`, `gated`, `aggr`;
-            how many layers an update has follows from the weights.
+        options: parts of every layer, and the options `start`, `features`, `rings`, `edge_states`, `gated`, `aggr`,
+            `skip`; how many layers an update has follows from the weights.
         training: whether batch norms use the statistics of the data, which are then updated in `state`.
         layer_norm: whether norms are layer norms.
     """
@@ -133,29 +133,34 @@ class Oracle:
         self, name: str, parts: Sequence[str], h: Vectors, b: Vectors, e: Vectors | None
     ) -> tuple[Vectors, Vectors, Vectors | None]:
         on_tree = "tree" in parts or "sweep" in parts
+        summed = f"{name}.nodes.lin1.weight" not in self.state
         if on_tree:
-            heard = [
-                [b[i], self.of_nodes(name, bag, h, e), self.of_bags(name, bag, b)] for i, bag in enumerate(self.bags)
-            ]
+            heard = [[self.of_nodes(name, bag, h, e), self.of_bags(name, bag, b)] for bag in self.bags]
+            if not summed:
+                heard = [[own, *inputs] for own, inputs in zip(b, heard, strict=True)]
             if "sweep" in parts:
                 for inputs, swept in zip(heard, self.sweep(name, b), strict=True):
                     inputs.append(swept)
             b = self.update(f"{name}.bags", b, heard)
         about = []
         for v, own in enumerate(h):
-            received = own
+            inputs = [] if summed else [own]
             if "graph" in parts:
                 arrived = []
                 for number, (u, w) in enumerate(self.edges):
                     if w == v:
-                        sent = h[u] if e is None else h[u] + self.linear(f"{name}.graph.lin_edge", e[number])
+                        sent = self.linear(f"{name}.graph.of_node", h[u]) if summed else h[u]
+                        if e is not None:
+                            sent = sent + self.linear(f"{name}.graph.lin_edge", e[number])
                         arrived.append(sent.relu())
-                received = own + self.together(arrived, own)
-            inputs = [received]
+                received = self.together(arrived, own)
+                inputs = [received if summed else own + received]
             if on_tree:
-                inputs.append(self.together([b[i] for i, bag in enumerate(self.bags) if v in bag.members], own))
+                read = [b[i] for i, bag in enumerate(self.bags) if v in bag.members]
+                told = self.together(read, own)
+                inputs.append(self.linear(f"{name}.to_nodes", told) if summed else told)
             about.append(inputs)
-        h = self.update(f"{name}.nodes", h, about)
+        h = self.update(f"{name}.nodes", h, about, bool(self.options["skip"]))
         if self.options["edge_states"] and e is not None:
             around = []
             for number, (u, v) in enumerate(self.edges):
@@ -211,12 +216,14 @@ class Oracle:
             found.append(total * rate.tanh().sqrt())
         return found
 
-    def update(self, name: str, h: Vectors, inputs: list[list[Tensor]]) -> Vectors:
-        z = [self.linear(f"{name}.lin1", torch.cat(each)) for each in inputs]
+    def update(self, name: str, h: Vectors, inputs: list[list[Tensor]], skip: bool = True) -> Vectors:
+        z = [sum(each, torch.zeros_like(own)) for own, each in zip(h, inputs, strict=True)]
+        if f"{name}.lin1.weight" in self.state:
+            z = [self.linear(f"{name}.lin1", torch.cat(each)) for each in inputs]
         z = [each.relu() for each in self.norm(f"{name}.norm1", z)]
         if f"{name}.lin2.weight" in self.state:
             z = self.norm(f"{name}.norm2", [self.linear(f"{name}.lin2", each) for each in z])
-        return [old + new for old, new in zip(h, z, strict=True)]
+        return [old + new if skip else new for old, new in zip(h, z, strict=True)]
 
     def norm(self, name: str, h: Vectors) -> Vectors:
         scale, shift = self.state[f"{name}.weight"], self.state[f"{name}.bias"]

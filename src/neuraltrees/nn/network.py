@@ -48,6 +48,8 @@ class Network(nn.Module):
         layer_norm: whether all states are layer-normalised after every round.
         runs: number R of independent networks that are trained at once; states then have the shape (N, R, F).
         edge_channels: number of features per edge, or `Categories`; None where edges have none.
+        edge_size: size of the embeddings of `Categories` of edges, which every round maps to the size of its states; by
+            default `hidden_channels`.
         head: "node" (a linear layer per node type), "graph" (pooled states and a small MLP), "crf" (exact marginals of
             labels that depend on their neighbours), "labels" (as "node", with known labels as inputs), "none", or a
             function of `(in_channels, out_channels, runs)` that returns a `Head`; by default "node", or "none" without
@@ -83,6 +85,7 @@ class Network(nn.Module):
         schedule: Callable[[Body], Schedule] | None = None,
         merge: bool = True,
         bag_start: BagStart | None = None,
+        edge_size: int | None = None,
     ) -> None:
         super().__init__()
         num_layers = self.default_layers if num_layers is None else num_layers
@@ -91,8 +94,7 @@ class Network(nn.Module):
         check_sizes(sizes | given_sizes("in_channels", in_channels) | given_sizes("edge_channels", edge_channels))
         for count in [*counts] or [0]:
             check_sizes({"out_channels": count})
-        if runs is not None:
-            check_sizes({"runs": runs})
+        check_sizes({name: size for name, size in {"runs": runs, "edge_size": edge_size}.items() if size is not None})
         if relations and not self.has_relations:
             raise InputError(
                 f"Expected relations only for networks on H-trees; got relations=True for {type(self).__name__}. Leave "
@@ -111,7 +113,8 @@ class Network(nn.Module):
             )
         self.runs, self.reads_edges, self.in_channels = runs, edge_channels is not None, in_channels
         self.encoder = make_encoder(in_channels, hidden_channels, runs)
-        self.edge_encoder = None if edge_channels is None else make_encoder(edge_channels, hidden_channels, runs)
+        edge_size = hidden_channels if edge_size is None else edge_size
+        self.edge_encoder = None if edge_channels is None else make_encoder(edge_channels, edge_size, runs)
         body = Body(
             in_channels=in_channels if isinstance(in_channels, int) else hidden_channels,
             hidden_channels=hidden_channels,
@@ -123,7 +126,7 @@ class Network(nn.Module):
             relations=relations,
             residual=residual,
             layer_norm=layer_norm,
-            edge_channels=hidden_channels if isinstance(edge_channels, Categories) else edge_channels,
+            edge_channels=edge_size if isinstance(edge_channels, Categories) else edge_channels,
             runs=runs,
             merge=merge,
             bag_start=bag_start,

@@ -69,6 +69,9 @@ class NetworkSpec(Spec):
     )
     pool: Pool = option("sum", "Labels of graphs: how the states of their nodes are pooled.")
     edge_features: bool = option(True, "Use the features of edges, if the data has any.")
+    edge_size: int | None = option(
+        None, "Size of the embeddings of categories of edges; by default that of the states.", ge=1
+    )
     schedule: str | None = option(
         None,
         "bags: states of nodes and bags together; typed: typed H-trees of scenes; or MODULE:NAME of your own. By "
@@ -92,7 +95,10 @@ class NetworkSpec(Spec):
     edge_states: bool = option(False, "Bags: edges have states that layers update.")
     gated: bool = option(False, "Bags: the decays of sweeps depend on the states.")
     aggr: Aggr = option("sum", "Bags: whether nodes read the sum or the mean of messages and of bags.")
-    update_layers: int = option(2, "Bags: linear layers of every update of states, 1 or 2.", ge=1, le=2)
+    update_layers: int = option(
+        2, "Bags: linear layers of every update of states; 0: before the messages instead of after them.", ge=0, le=2
+    )
+    skip: bool = option(True, "Bags: add the new state of a node to its state before the layer.")
     head_layers: int = option(1, "Labels of graphs: hidden layers of the head.", ge=1)
     head_dropout: float = option(
         0.0, "Labels of graphs: share of the head's hidden states dropped in training.", ge=0, lt=1
@@ -196,6 +202,7 @@ class NetworkSpec(Spec):
             self.gated,
             self.aggr,
             self.update_layers,
+            self.skip,
             self.bag_codes,
         )
 
@@ -277,6 +284,7 @@ class NetworkSpec(Spec):
             schedule=schedule,
             merge=self.merge,
             bag_start=self.bag_start if self.schedule is not None or self.model == "neural-tree" else None,
+            edge_size=self.edge_size,
         )
         if network.head.level != objective.level:
             raise InputError(

@@ -32,6 +32,7 @@ PLAIN = {
     "edge_states": False,
     "gated": False,
     "aggr": "sum",
+    "skip": True,
     "codes": False,
 }
 MIXES: dict[str, dict[str, Any]] = {
@@ -50,6 +51,10 @@ MIXES: dict[str, dict[str, Any]] = {
     "means on the graph": {"parts": "graph", "aggr": "mean"},
     "one layer per update": {"parts": "graph+tree+sweep", "update_layers": 1},
     "one layer per update, edge states": {"parts": "graph+tree", "update_layers": 1, "edge_states": True},
+    "linear layers before messages": {"parts": "graph+tree+sweep", "update_layers": 0, "skip": False},
+    "linear layers before messages, graph": {"parts": "graph", "update_layers": 0, "aggr": "mean"},
+    "linear layers before messages, tree": {"parts": "tree", "update_layers": 0, "edge_states": True},
+    "without skip": {"parts": "graph,tree", "skip": False},
     "layers that differ": {"parts": "graph,tree,graph+sweep", "start": "zero"},
 }
 CODED: dict[str, Any] = {"parts": "graph+tree", "codes": True}

@@ -19,18 +19,18 @@ class Then:
     """What follows a norm: dropout, and the sum with a residual.
 
     Args:
-        residual: what is added.
+        residual: what is added; None for nothing.
         drop: the dropout before it is added.
         numbers: see `Dropout`.
     """
 
-    residual: Tensor
+    residual: Tensor | None
     drop: Dropout
     numbers: Tensor | None = None
 
     def __call__(self, h: Tensor) -> Tensor:
-        result: Tensor = self.residual + self.drop(h, self.numbers)
-        return result
+        dropped: Tensor = self.drop(h, self.numbers)
+        return dropped if self.residual is None else self.residual + dropped
 
 
 class RunBatchNorm(nn.Module):
@@ -96,12 +96,13 @@ class RunBatchNorm(nn.Module):
         )
         if fused and not torch.compiler.is_compiling():
             drop = None if then is None else then.drop.fused(h, then.numbers)
-            residual = None if then is None or (drop is None and then.drop.active) else then.residual
+            apart = then if then is not None and then.drop.active and drop is None else None
+            residual = None if then is None or apart is not None else then.residual
             out: Tensor = fused_norm.NormRelu.apply(  # type: ignore[no-untyped-call]  # torch has no types here
                 h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum, relu,
                 residual, drop,
             )  # fmt: skip
-            return then(out) if then is not None and residual is None else out
+            return out if apart is None else apart(out)
         plain = alone and self.training and weight is None and h.dtype == self.weight.dtype
         if plain and h.device.type == "cpu" and len(h) > 1 and not torch.compiler.is_compiling():
             new = self._by_torch(h)

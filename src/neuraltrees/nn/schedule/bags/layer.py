@@ -52,29 +52,33 @@ class EdgeRows:
 
 class Update(nn.Module):
     r""":math:`h + \mathrm{drop}(N_2(W_2\, \mathrm{relu}(N_1(\sum_i a_i W_{1i}))))`, with batch norm
-    or layer norm; with one layer :math:`h + \mathrm{drop}(\mathrm{relu}(N_1(\sum_i a_i W_{1i})))`. Padding stays zero.
+    or layer norm; with one layer :math:`h + \mathrm{drop}(\mathrm{relu}(N_1(\sum_i a_i W_{1i})))`, with none
+    :math:`h + \mathrm{drop}(\mathrm{relu}(N_1(\sum_i a_i)))`. Padding stays zero.
 
     Args:
         body: sizes, dropout and normalisation.
-        inputs: the number of tensors :math:`a_i` that the new state depends on; the first is the state itself.
-        layers: 1 or 2 linear layers.
+        inputs: the number of tensors :math:`a_i` that the new state depends on.
+        layers: 0, 1 or 2 linear layers.
+        skip: whether h is added.
 
     Shapes: h :math:`(N, *, H)`, weight :math:`(N)` → :math:`(N, *, H)`
     """
 
-    def __init__(self, body: Body, inputs: int, layers: int) -> None:
+    def __init__(self, body: Body, inputs: int, layers: int, skip: bool = True) -> None:
         super().__init__()
         size, runs = body.hidden_channels, body.runs
         norm = RunLayerNorm if body.layer_norm else RunBatchNorm
         # One matrix for all inputs, which are concatenated. No bias before a norm.
-        self.lin1, self.norm1 = RunLinear(inputs * size, size, runs, bias=False), norm(size, runs)
+        self.lin1 = RunLinear(inputs * size, size, runs, bias=False) if layers else None
+        self.norm1, self.skip = norm(size, runs), skip
         self.lin2 = RunLinear(size, size, runs, bias=False) if layers == 2 else None
         self.norm2 = norm(size, runs) if layers == 2 else None
         self.drop = Dropout(body.dropout)
 
     def forward(self, h: Tensor, inputs: Sequence[Tensor], weight: Tensor | None, of: Of | None = None) -> Tensor:
         group, numbers = (None, None) if of is None else (of.group, of.numbers)
-        z, then = self.lin1(torch.cat([*inputs], -1)), Then(h, self.drop, numbers)
+        z = _total(inputs) if self.lin1 is None else self.lin1(torch.cat([*inputs], -1))
+        then = Then(h if self.skip else None, self.drop, numbers)
         if self.lin2 is None or self.norm2 is None:
             return self.norm1.padded(z, weight, True, group, then)
         return self.norm2.padded(self.lin2(self.norm1.padded(z, weight, True, group)), weight, False, group, then)
@@ -107,18 +111,19 @@ class Shares:
 
 class GraphMessages(nn.Module):
     r""":math:`h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv} W_e + b_e)`, the sum of GINE with ε = 0; with `shares` the
-    mean over u.
+    mean over u. If it is `linear`, :math:`\sum_{u → v} \mathrm{relu}(h_u W + e_{uv} W_e + b_e)`.
 
     Shapes: h :math:`(n, *, H)`, edges :math:`(m, *, D)` → :math:`(n, *, H)`
     """
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, linear: bool) -> None:
         super().__init__()
         size, runs, channels = body.hidden_channels, body.runs, body.edge_channels
+        self.of_node = RunLinear(size, size, runs, bias=False) if linear else None
         self.lin_edge = None if channels is None else RunLinear(channels, size, runs)
 
     def forward(self, h: Tensor, plan: BagPlan, edges: Tensor | EdgeRows | None, shares: Shares | None) -> Tensor:
-        around, count = plan.read("around", h), len(plan.source.index)
+        around, count = plan.read("around", h if self.of_node is None else self.of_node(h)), len(plan.source.index)
         if self.lin_edge is None or edges is None:
             received = relu_sum(around, plan.source, plan.target)
         elif isinstance(edges, EdgeRows):
@@ -126,7 +131,8 @@ class GraphMessages(nn.Module):
             received = relu_sum(around, plan.source, plan.target, rows.table, rows.index[:count])
         else:
             received = plan.target.sum((plan.source.take(around) + self.lin_edge(edges[:count])).relu())
-        return h + (received if shares is None else received * shares.edges)
+        received = received if shares is None else received * shares.edges
+        return received if self.of_node is not None else h + received
 
 
 class BagMessages(nn.Module):
@@ -175,7 +181,9 @@ class BagLayer(nn.Module):
         h_v &← h_v + \mathrm{MLP}\big[h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv}) ‖ \sum_{B ∋ v} b_B\big] \\
         e_{uv} &← e_{uv} + \mathrm{MLP}\big[e_{uv} ‖ h_u + h_v ‖ \sum_{B ∋ u, v} b_B\big]
 
-    With `BagOptions(aggr="mean")`, the sums in the second line are means.
+    With `BagOptions(aggr="mean")`, the sums in the second line are means. With `update_layers=0`, an update normalises
+    the sum of what is received, without the state itself, and the states of bags that a node reads pass through a
+    linear layer.
 
     Args:
         body: sizes, dropout and normalisation.
@@ -186,28 +194,34 @@ class BagLayer(nn.Module):
     def __init__(self, body: Body, parts: Sequence[str], options: BagOptions) -> None:
         super().__init__()
         on_graph, on_tree = "graph" in parts, "tree" in parts or "sweep" in parts
-        self.graph = GraphMessages(body) if on_graph else None
+        depth, size, runs = options.update_layers, body.hidden_channels, body.runs
+        self.graph = GraphMessages(body, linear=depth == 0) if on_graph else None
         self.tree = BagMessages(body, options.rings) if on_tree else None
-        size, runs = body.hidden_channels, body.runs
+        self.to_nodes = RunLinear(size, size, runs, bias=False) if on_tree and depth == 0 else None
         self.to_sweep = RunLinear(size, size, runs) if "sweep" in parts else None
         self.sweep = SweepLayer(size, runs, gated=options.gated) if "sweep" in parts else None
-        depth = options.update_layers
         self.bags = Update(body, 3 + ("sweep" in parts), depth) if on_tree else None
-        self.nodes = Update(body, 1 + on_tree, depth)
-        self.edges = Update(body, 2 + on_tree, depth) if options.edge_states else None
+        self.nodes = Update(body, 1 + on_tree, depth, options.skip)
+        self.edges = Update(body, 2 + on_tree, max(1, depth)) if options.edge_states else None
 
     def forward(
         self, h: Tensor, b: Tensor | None, edges: Tensor | EdgeRows | None, plan: BagPlan, shares: Shares | None = None
     ) -> tuple[Tensor, Tensor | None, Tensor | EdgeRows | None]:
         """The states of nodes, bags and edges after the layer."""
-        about = [h if self.graph is None else self.graph(h, plan, edges, shares)]
+        summed = self.nodes.lin1 is None
+        about = [] if self.graph is None and summed else [h]
+        if self.graph is not None:
+            about = [self.graph(h, plan, edges, shares)]
         if self.tree is not None and self.bags is not None:
             assert b is not None and plan.bags is not None
-            heard = [b, *self.tree(plan.read("members", h), plan.read("links", b), plan.bags, edges)]
+            heard = [*self.tree(plan.read("members", h), plan.read("links", b), plan.bags, edges)]
+            if not summed:
+                heard.insert(0, b)
             if self.sweep is not None and self.to_sweep is not None:
                 heard.append(self.sweep(self.to_sweep(b), plan.bags.forest))
             b = self.bags(b, heard, plan.bag_weight, _of(plan, "bags"))
-            held = plan.reduce("members", plan.bags.member_node.sum(plan.bags.member_bag.take(b)))
+            told = b if self.to_nodes is None else self.to_nodes(b)
+            held = plan.reduce("members", plan.bags.member_node.sum(plan.bags.member_bag.take(told)))
             about.append(held if shares is None or shares.bags is None else held * shares.bags)
         h = self.nodes(h, about, plan.node_weight, _of(plan, "nodes"))
         if self.edges is not None and isinstance(edges, Tensor):
@@ -217,6 +231,13 @@ class BagLayer(nn.Module):
                 around.append(plan.reduce("inside", plan.bags.inside_edge.sum(plan.bags.inside_bag.take(b))))
             edges = plan.read("inside", self.edges(own, around, plan.edge_weight, _of(plan, "edges")))
         return h, b, edges
+
+
+def _total(tensors: Sequence[Tensor]) -> Tensor:
+    first, *others = tensors
+    for other in others:
+        first = first + other
+    return first
 
 
 class _Beside(torch.autograd.Function):

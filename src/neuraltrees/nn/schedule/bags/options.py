@@ -27,7 +27,10 @@ class BagOptions:
         edge_states: whether edges have states that layers update; else layers read the edge features.
         gated: whether the decays of sweeps depend on the states.
         aggr: whether a node reads the sum or the mean of the messages along its edges, and of the states of its bags.
-        update_layers: number of linear layers of an update, 1 or 2.
+        update_layers: number of linear layers of an update, 1 or 2; with 0 the sum of all messages is normalised as it
+            is, and the states that are sent along edges of the graph pass through a linear layer of their own.
+        skip: whether the new state of a node is added to its state before the layer. Without it, and with
+            `update_layers=0`, a node depends on its neighbours and bags alone. Bags and edges are always added.
         codes: whether codes of bags, and of the places of nodes in bags, are added to the initial states; see
             `bag_codes`. For canonical H-trees.
 
@@ -43,14 +46,15 @@ class BagOptions:
     gated: bool = False
     aggr: Aggr = "sum"
     update_layers: int = 2
+    skip: bool = True
     codes: bool = False
 
     def __post_init__(self) -> None:
         check_start(self.start, "start")
         if self.aggr not in get_args(Aggr):
             raise InputError(f"Expected aggr out of {', '.join(get_args(Aggr))}; got {self.aggr!r}.")
-        if self.update_layers not in (1, 2):
-            raise InputError(f"Expected 1 or 2 update_layers; got {self.update_layers!r}.")
+        if self.update_layers not in (0, 1, 2):
+            raise InputError(f"Expected 0, 1 or 2 update_layers; got {self.update_layers!r}.")
         self.layers(1)
 
     def layers(self, count: int) -> list[tuple[str, ...]]:
