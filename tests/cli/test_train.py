@@ -522,3 +522,15 @@ def test_the_baseline_of_features_alone(tmp_path: Path, capsys: pytest.CaptureFi
     alone.edge_index = torch.zeros(2, 0, dtype=torch.int64)
     found = Predictor(bundle).predict([scene, alone])
     torch.testing.assert_close(found[0], found[1])
+
+
+def test_ensembles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run"
+    code, output, _ = run(capsys, "train", *SMALL, "--epochs", "2", "--runs", "2", "--ensemble", "2", "--out", out)
+    assert code == 0 and "ensembles of 2: test accuracy" in output
+    assert "0–1 together" in output and "2–3 together" in output
+    found = result_of(out)
+    assert [each["seed"] for each in found["runs"]] == [0, 1_000_000, 1, 1_000_001]
+    best = max(found["ensembles"], key=lambda each: each["val"])
+    bundle = Bundle.load(out / "model.safetensors")
+    assert bundle.members == 2 and bundle.facts is not None and bundle.facts["run"] == best["runs"]

@@ -141,3 +141,12 @@ def test_values_that_are_no_yaml(tmp_path: Path, capsys: pytest.CaptureFixture[s
         main(["tune", "--dataset", "synthetic", "--vary", "heads=[,2", "--out", str(tmp_path / "tuning")])
     assert end.value.code == 2
     assert "Expected --vary as NAME=X,X with numbers or words; got 'heads=[,2'." in capsys.readouterr().err
+
+
+def test_a_tuning_compares_single_networks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("ensemble: 4")
+    with pytest.raises(SystemExit) as end:
+        main(["tune", "--config", str(path), "--out", str(tmp_path / "tuning")])
+    error = capsys.readouterr().err
+    assert end.value.code == 2 and "Expected ensemble: 1 for a tuning" in error and "--ensemble 4" in error

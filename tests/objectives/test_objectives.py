@@ -193,3 +193,31 @@ def test_bad_objectives() -> None:
         MultiLabel("toxic")
     with pytest.raises(nt.InputError, match="Import the module that calls register_objective"):
         find_objective("mine", {})
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        Classification(("a", "b", "c")),
+        MultiLabel(("a", "b", "c")),
+        Regression(("a", "b", "c")),
+        Regression(("a", "b", "c"), mean=(1.0, -2.0, 0.5), std=(3.0, 0.1, 1.0)),
+    ],
+)
+def test_answers_are_the_inverse_of_predictions(objective: Objective) -> None:
+    predicted = objective.predict(torch.randn(N, RUNS, 3, generator=draw, dtype=torch.float64))
+    torch.testing.assert_close(objective.predict(objective.answers(predicted)), predicted)
+
+
+def test_certain_probabilities_still_rank() -> None:
+    objective = MultiLabel(("a",))
+    answers = objective.answers(torch.tensor([0.0, 1e-12, 0.5, 1.0], dtype=torch.float64))
+    assert bool(answers.isfinite().all()) and answers.tolist() == sorted(answers.tolist())
+
+
+def test_an_objective_without_an_inverse() -> None:
+    class Own(Classification):
+        answers = Objective.answers
+
+    with pytest.raises(nt.InputError, match="Expected an objective with a method `answers`, the inverse of `predict`"):
+        Own(("a", "b")).answers(torch.zeros(1, 2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,7 +28,7 @@ from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 if TYPE_CHECKING:
     from neuraltrees.training.launch import Launched
     from neuraltrees.training.problem import Problem
-    from neuraltrees.training.runs import Epoch, Fitted
+    from neuraltrees.training.runs import Ensemble, Epoch, Fitted
     from neuraltrees.training.trainer import Trainer
 
 
@@ -60,7 +60,7 @@ def train(
 
     Options that are not given have the paper's values for the dataset and the network. The output folder has the
     configuration, the checkpoint, the results with learning curves, and the best network, model.safetensors, for
-    `neuraltrees predict`.
+    `neuraltrees predict`. With --ensemble N, every run trains N networks, and the model is the best ensemble of N.
 
     Example: neuraltrees train --dataset synthetic --conv sage --runs 3
 
@@ -101,16 +101,17 @@ def train(
         save()
         fitted = trainer.result()
         reports = fitted.report()
+        ensembles = fitted.ensembles(settings.ensemble) if settings.ensemble > 1 else []
         if not processes.main:
             return
-        result = result_of(settings, fitted, reports)
+        result = result_of(settings, fitted, reports, ensembles)
         _keep_result(files, fitted, result)
         _report_divergence(files, fitted)
-        _keep_model(files, fitted)
+        _keep_model(files, fitted, ensembles)
     if json:
         print(as_json(result | {"folder": str(folder)}))
     else:
-        show_result(settings, fitted, reports, folder, per_class)
+        show_result(settings, fitted, reports, ensembles, folder, per_class)
 
 
 def _restarted() -> bool:
@@ -262,10 +263,12 @@ def _report_divergence(files: RunFolder, fitted: Fitted) -> None:
         raise
 
 
-def _keep_model(files: RunFolder, fitted: Fitted) -> None:
+def _keep_model(files: RunFolder, fitted: Fitted, ensembles: Sequence[Ensemble]) -> None:
     from neuraltrees.training.bundle import Bundle
+    from neuraltrees.training.runs import best_of
 
-    Bundle.of(fitted).save(files.model)
+    best = best_of(ensembles, fitted.task.objective.metric)
+    Bundle.of(fitted, None if best is None else best.runs).save(files.model)
     try:
         from neuraltrees.plots.curves import draw_curves
     except MissingExtraError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +16,12 @@ from neuraltrees.cli.terminal import output
 if TYPE_CHECKING:
     from neuraltrees.objectives import Confusion, Metric
     from neuraltrees.training.config import TrainConfig
-    from neuraltrees.training.runs import Fitted, RunReport
+    from neuraltrees.training.runs import Ensemble, Fitted, RunReport
 
 
-def result_of(config: TrainConfig, fitted: Fitted, reports: list[RunReport]) -> dict[str, Any]:
+def result_of(
+    config: TrainConfig, fitted: Fitted, reports: list[RunReport], ensembles: Sequence[Ensemble]
+) -> dict[str, Any]:
     """All results except the curves, as plain values; the reports are those of the test items."""
     import torch
 
@@ -32,6 +36,7 @@ def result_of(config: TrainConfig, fitted: Fitted, reports: list[RunReport]) -> 
         "config": config.as_dict(),
         "metric": fitted.task.objective.metric.name,
         "runs": [run | {"report": report.as_dict()} for run, report in zip(runs, reports, strict=True)],
+        **({"ensembles": [asdict(each) for each in ensembles]} if ensembles else {}),
         "seconds": round(fitted.seconds, 3),
         "versions": {"neuraltrees": neuraltrees.__version__, "torch": torch.__version__},
     }
@@ -53,8 +58,17 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def show_result(config: TrainConfig, fitted: Fitted, reports: list[RunReport], folder: Path, per_class: bool) -> None:
-    """Prints a row per run, and with `per_class` a row per class of the best run."""
+def show_result(
+    config: TrainConfig,
+    fitted: Fitted,
+    reports: list[RunReport],
+    ensembles: Sequence[Ensemble],
+    folder: Path,
+    per_class: bool,
+) -> None:
+    """Prints a row per run, then a row per ensemble, and with `per_class` a row per class of the best run."""
+    import torch
+
     objective = fitted.task.objective
     metric = objective.metric
     others = [name for name in objective.metrics if name != metric.name]
@@ -65,8 +79,13 @@ def show_result(config: TrainConfig, fitted: Fitted, reports: list[RunReport], f
         shown = [metric.show(float(each[number])) for each in (fitted.val, fitted.test)]
         shown += [objective.metrics[name].show(report.metrics[name]) for name in others]
         table.add_row(str(number), str(run.seed), str(int(fitted.best_epoch[number])), *shown)
-    title = f"{config.network.name} on {config.dataset}: test {metric.name} {_mean(fitted.test, metric)}"
-    output.print(title, style="bold", highlight=False)
+    for each in ensembles:
+        name = f"{each.runs[0]}–{each.runs[-1]}" if each.runs else "–"
+        table.add_row(f"{name} together", *["", ""], *[metric.show(value) for value in (each.val, each.test)])
+    test = torch.tensor([each.test for each in ensembles]) if ensembles else fitted.test
+    of = f", ensembles of {config.ensemble}" if ensembles else ""
+    title = f"{config.network.name} on {config.dataset}{of}: test {metric.name} {_mean(test, metric)}"
+    output.print(title, style="bold", highlight=False, soft_wrap=True)
     output.print(table)
     if per_class:
         _show_classes(reports[fitted.best_run], fitted.best_run)

@@ -200,7 +200,13 @@ def _settings(
         from neuraltrees.tuning.tune import stored_grid
 
         grid = stored_grid(out)
-    return load_config(config, overrides), grid.replace(**given)
+    settings = load_config(config, overrides)
+    if settings.ensemble > 1:
+        raise InputError(
+            f"Expected ensemble: 1 for a tuning, which compares single networks; got {settings.ensemble} in {config}. "
+            f"Remove it; train the best hyper-parameters with --ensemble {settings.ensemble}."
+        )
+    return settings, grid.replace(**given)
 
 
 @contextmanager

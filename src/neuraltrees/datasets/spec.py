@@ -23,6 +23,9 @@ class DataSpec(Spec):
         "your own MODULE:FUNCTION, a graph file (.csv, .txt, .graphml or .gr), or with --smiles a table of molecules.",
     )
     runs: int = option(1, "Independent runs, trained at once.", ge=1)
+    ensemble: int = option(
+        1, "Networks per run, which differ in their first weights and dropout; their mean prediction counts.", ge=1
+    )
     seed: int = option(0, "Run r has the seed SEED + r, for its split, weights and dropout.", ge=0)
     device: str = option("cpu", "cpu or cuda.")
     data_root: str | None = option(None, DATA_ROOT_HELP)

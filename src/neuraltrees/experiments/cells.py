@@ -73,7 +73,7 @@ class CellJob:
         number = sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
         checkpoint = Checkpoint(self.folder / f"{number}.safetensors", identity)
         given = (problem.task, config.network, config.training, problem.runs, self.device)
-        values = train_record(*given, checkpoint=checkpoint)
+        values = train_record(*given, checkpoint=checkpoint, ensemble=config.ensemble)
         test = torch.tensor([run["test"] for run in values["runs"]])
         spread = float(test.std()) if len(test) > 1 else 0.0
         return values, problem.task.objective.metric.show_spread(float(test.mean()), spread)

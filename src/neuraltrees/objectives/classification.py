@@ -150,6 +150,9 @@ class Classification(Objective):
     def predict(self, answers: Tensor) -> Tensor:
         return answers.softmax(-1)
 
+    def answers(self, predicted: Tensor) -> Tensor:
+        return predicted.log()
+
     def describe(self, predicted: Tensor, types: Sequence[int], top: int = 1) -> list[Prediction]:
         named = list(self.labels.items())
         found: list[Prediction] = []

@@ -102,6 +102,9 @@ class MultiLabel(Objective):
     def predict(self, answers: Tensor) -> Tensor:
         return answers.sigmoid()
 
+    def answers(self, predicted: Tensor) -> Tensor:
+        return predicted.logit(eps=torch.finfo(predicted.dtype).eps)
+
     def describe(self, predicted: Tensor, types: Sequence[int], top: int = 1) -> list[Prediction]:
         rows = predicted.tolist()
         return [MultiLabelPrediction(self.level, tuple(zip(self.labels, row, strict=True))) for row in rows]

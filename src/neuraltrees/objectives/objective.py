@@ -110,6 +110,13 @@ class Objective:
         """
         raise NotImplementedError
 
+    def answers(self, predicted: Tensor) -> Tensor:
+        """The answers that `predict` converts to these predictions, on which metrics of mean predictions are computed.
+
+        Shapes: :math:`(items, ..., C)` → the same
+        """
+        raise InputError(f"Expected an objective with a method `answers`, the inverse of `predict`; {self!r} has none.")
+
     def describe(self, predicted: Tensor, types: Sequence[int], top: int = 1) -> list[Prediction]:
         """Every row of `predict` as a `Prediction` with names.
 

@@ -133,6 +133,9 @@ class Regression(Objective):
     def predict(self, answers: Tensor) -> Tensor:
         return answers if self.mean is None or self.std is None else unscaled(answers, self.mean, self.std)
 
+    def answers(self, predicted: Tensor) -> Tensor:
+        return predicted if self.mean is None or self.std is None else scaled(predicted, self.mean, self.std)
+
     def describe(self, predicted: Tensor, types: Sequence[int], top: int = 1) -> list[Prediction]:
         return [ValuePrediction(self.level, tuple(zip(self.names, row, strict=True))) for row in predicted.tolist()]
 

@@ -15,7 +15,7 @@ from neuraltrees.data.splits import Split
 from neuraltrees.data.task import Task
 from neuraltrees.errors import DivergedError, InputError
 from neuraltrees.nn.network import Network
-from neuraltrees.objectives import Confusion
+from neuraltrees.objectives import Confusion, Metric
 from neuraltrees.training.batches import Known, divide
 from neuraltrees.training.deck import planned_batches
 from neuraltrees.training.executors import Executor
@@ -74,6 +74,20 @@ class RunReport:
     def as_dict(self) -> dict[str, Any]:
         """As plain values."""
         return {"metrics": self.metrics, "classes": [each.as_dict() for each in self.confusions]}
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Several runs with the same split that predict together, by the mean of their predictions.
+
+    Args:
+        runs: their numbers, without those that diverged at once.
+        val, test: the objective's metric of their mean predictions; NaN without runs.
+    """
+
+    runs: tuple[int, ...]
+    val: float
+    test: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -178,10 +192,60 @@ class Fitted:
         predicted = self.task.objective.predict(self.answers(batches))
         return torch.stack([predicted[:, list(group)].mean(1) for group in groups], 1)
 
+    def ensembles(self, size: int, batches: int = 8) -> list[Ensemble]:
+        """The first `size` runs as an ensemble, the next `size` runs as another, and so on.
+
+        Args:
+            size: runs per ensemble, which have the same split; see `neuraltrees.training.runs.of_ensembles`.
+            batches: see `answers`.
+        """
+        if not 1 <= size <= len(self.runs) or len(self.runs) % size:
+            raise InputError(f"Expected a size that divides the {len(self.runs)} runs; got {size}.")
+        groups = [range(first, first + size) for first in range(0, len(self.runs), size)]
+        for group in groups:
+            splits = [self.runs[run].split for run in group]
+            if not all(torch.equal(a, b) for each in splits[1:] for a, b in zip(_parts(each), _parts(splits[0]))):
+                raise InputError(
+                    f"Expected the runs {group[0]} to {group[-1]} of an ensemble to have the same split; got others."
+                )
+        objective, y = self.task.objective, self.task.targets
+        predicted, metric = objective.predict(self.answers(batches).double()), objective.metric
+        trained = [tuple(run for run in group if int(self.best_epoch[run])) for group in groups]
+        missing = torch.full_like(predicted[:, 0], torch.nan)
+        means = [predicted[:, list(group)].mean(1) if group else missing for group in trained]
+        observed = metric.observe(objective.answers(torch.stack(means, 1)), y)
+        values = []
+        for part in (1, 2):
+            used = torch.stack([_parts(self.runs[group[0]].split)[part] for group in groups], 1)
+            mask = used & objective.labelled(y).unsqueeze(1)
+            values.append(metric.reduce(observed, y, mask.to(observed.dtype)).tolist())
+        return [Ensemble(*each) for each in zip(trained, *values, strict=True)]
+
     def __repr__(self) -> str:
         metric = self.task.objective.metric
         shown = f"{metric.name} {metric.show(float(self.test.nanmean()))}"
         return f"Fitted({self.spec.name}, {len(self.test)} runs, test {shown})"
+
+
+def of_ensembles(task: Task, seeds: Sequence[int], size: int) -> list[Run]:
+    """The runs of ensembles, one ensemble per seed, one after another.
+
+    The runs of an ensemble have the split of its seed. The first has the seed itself, the others add a million each, so
+    that they are the same however many ensembles there are.
+    """
+    splits = [task.split(seed) for seed in seeds]
+    members = range(check_at_least("ensemble", size, 1))
+    return [Run(seed + member * 10**6, split) for seed, split in zip(seeds, splits, strict=True) for member in members]
+
+
+def best_of(ensembles: Sequence[Ensemble], metric: Metric) -> Ensemble | None:
+    """The ensemble with the best validation metric; None if there is none with a network."""
+    sign = 1 if metric.higher_is_better else -1
+    return max((each for each in ensembles if each.runs), key=lambda each: sign * each.val, default=None)
+
+
+def _parts(split: Split) -> tuple[Tensor, Tensor, Tensor]:
+    return split.train, split.val, split.test
 
 
 def known_labels(task: Task, runs: Sequence[Run]) -> Known:

@@ -28,16 +28,30 @@ def train_record(
     device: torch.device | str = "cpu",
     on_epoch: OnEpoch | None = None,
     checkpoint: Checkpoint | None = None,
+    ensemble: int = 1,
 ) -> Record:
-    """Trains every run to the end; metrics are those of the best validation epoch, NaN for a run that diverged."""
+    """Trains every run to the end; metrics are those of the best validation epoch, NaN for a run that diverged.
+
+    With `ensemble`, every so many runs count as one, whose metrics are those of their mean predictions; those of the
+    single networks are its `members`. Numbers of parameters are those of all networks of a run.
+    """
     fitted = trained(task, network, training, runs, device, on_epoch, checkpoint)
     columns = (fitted.val.tolist(), fitted.test.tolist(), fitted.best_epoch.tolist())
+    found = [
+        {"seed": run.seed, "split": list(run.split.counts), "val": val, "test": test, "best_epoch": epoch}
+        for run, val, test, epoch in zip(runs, *columns, strict=True)
+    ]
+    if ensemble > 1:
+        together = fitted.ensembles(ensemble)
+        single = [found[first : first + ensemble] for first in range(0, len(found), ensemble)]
+        found = [
+            {"seed": members[0]["seed"], "split": members[0]["split"], "val": each.val, "test": each.test}
+            | {"members": [{name: one[name] for name in ("val", "test", "best_epoch")} for one in members]}
+            for each, members in zip(together, single, strict=True)
+        ]
     return {
-        "runs": [
-            {"seed": run.seed, "split": list(run.split.counts), "val": val, "test": test, "best_epoch": epoch}
-            for run, val, test, epoch in zip(runs, *columns, strict=True)
-        ],
-        "parameters": sum(each.numel() for each in fitted.network.parameters()) // len(runs),
+        "runs": found,
+        "parameters": sum(each.numel() for each in fitted.network.parameters()) // len(found),
         "seconds": round(fitted.seconds, 3),
         "epochs_run": len(fitted.loss_curve),
         **machine(device, fitted.threads),
