@@ -1,4 +1,6 @@
 // Exact inference.
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
@@ -7,6 +9,7 @@
 #include "arrays.hpp"
 #include "neuraltrees/error.hpp"
 #include "neuraltrees/junction_run.hpp"
+#include "neuraltrees/pairwise.hpp"
 #include "neuraltrees/state_search.hpp"
 
 using namespace bindings;
@@ -78,9 +81,56 @@ nb::tuple run_steps(const JunctionSteps& self, const std::vector<std::uintptr_t>
     return nb::make_tuple(give(std::move(found)), nb::cast(std::move(kept)));
 }
 
+/// Contiguous tensors of one precision, by their addresses. The entries of a batch follow each other, except in tables
+/// and weights that all of them share.
+template <typename Real>
+bool run_batch(const nt::PairwisePlan& plan, nt::PairwiseTables<Real> given, std::int64_t batch, bool shared_tables,
+               bool shared_weight, double* totals, Real* marginals) {
+    const std::int64_t nodes = std::ssize(plan.labels) * given.width;
+    for (std::int64_t b = 0; b < batch; ++b) {
+        if (!nt::run_pairwise(plan, given, totals + b * plan.num_graphs, marginals)) return false;
+        given.unary += nodes;
+        if (!shared_tables) given.tables += given.num_tables * given.width * given.width;
+        if (!shared_weight && given.weight) given.weight += std::ssize(plan.first) * given.terms;
+        if (marginals) marginals += nodes;
+    }
+    return true;
+}
+
+template <typename Real>
+bool run_addresses(const nt::PairwisePlan& plan, const std::array<std::uintptr_t, 7>& at,
+                   const std::array<std::int64_t, 4>& sizes, bool shared_tables, bool shared_weight) {
+    const auto reals = [&](int i) { return reinterpret_cast<const Real*>(at[i]); };
+    const auto numbers = [&](int i) { return reinterpret_cast<const std::int64_t*>(at[i]); };
+    const auto& [batch, width, tables, terms] = sizes;
+    const nt::PairwiseTables<Real> given{width, tables, terms, reals(0), reals(1), numbers(2), reals(3), numbers(4)};
+    nb::gil_scoped_release free;
+    return run_batch(plan, given, batch, shared_tables, shared_weight, reinterpret_cast<double*>(at[5]),
+                     reinterpret_cast<Real*>(at[6]));
+}
+
 }  // namespace
 
 void bindings::bind_inference(nb::module_& m) {
+    nb::class_<nt::PairwisePlan>(m, "PairwisePlan")
+        .def_static(
+            "of",
+            [](const In<std::uint8_t>& known, const In<std::int64_t>& labels, const In<std::int64_t>& owner,
+               const In<std::int64_t>& first, const In<std::int64_t>& last, std::int64_t num_graphs,
+               std::int64_t states, std::int64_t most_entries) -> std::optional<nt::PairwisePlan> {
+                const nt::PairwiseView model{view(known), view(labels), view(owner),
+                                             view(first), view(last),   num_graphs};
+                auto plan = run([&](nt::Watch watch) { return plan_pairwise(model, states, most_entries, watch); });
+                if (plan.steps.empty()) return std::nullopt;
+                return plan;
+            },
+            "known"_a.noconvert(), "labels"_a.noconvert(), "owner"_a.noconvert(), "first"_a.noconvert(),
+            "last"_a.noconvert(), "num_graphs"_a, "states"_a, "most_entries"_a)
+        .def_ro("width", &nt::PairwisePlan::width)
+        .def_ro("entries", &nt::PairwisePlan::table_entries)
+        .def("run32", run_addresses<float>, "addresses"_a, "sizes"_a, "shared_tables"_a, "shared_weight"_a)
+        .def("run64", run_addresses<double>, "addresses"_a, "sizes"_a, "shared_tables"_a, "shared_weight"_a);
+
     m.def(
         "least_states",
         [](const In<std::int64_t>& ptr, const In<nt::Vertex>& adj, const In<double>& log_states, std::uint64_t seed) {

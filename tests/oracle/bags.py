@@ -149,10 +149,12 @@ class Oracle:
                 arrived = []
                 for number, (u, w) in enumerate(self.edges):
                     if w == v:
-                        sent = self.linear(f"{name}.graph.of_node", h[u]) if summed else h[u]
+                        sent = h[u] @ self.state[f"{name}.graph.of_node.weight"] if summed else h[u]
                         if e is not None:
                             sent = sent + self.linear(f"{name}.graph.lin_edge", e[number])
                         arrived.append(sent.relu())
+                if summed:
+                    arrived.append(self.linear(f"{name}.graph.of_node", own).relu())
                 received = self.together(arrived, own)
                 inputs = [received if summed else own + received]
             if on_tree:

@@ -73,6 +73,23 @@ def htree_violation(
 def htree_diameters(parent: Index, edge_index: Index, edge_type: Index, component: Index) -> Int64: ...
 def least_states(ptr: Int64, adj: Int32, log_states: Float64, seed: int) -> tuple[Int64, Int32, Int32]: ...
 
+class PairwisePlan:
+    width: int
+    entries: int
+    @staticmethod
+    def of(
+        known: npt.NDArray[np.uint8],
+        labels: Int64,
+        owner: Int64,
+        first: Int64,
+        last: Int64,
+        num_graphs: int,
+        states: int,
+        most_entries: int,
+    ) -> PairwisePlan | None: ...
+    def run32(self, addresses: list[int], sizes: list[int], shared_tables: bool, shared_weight: bool) -> bool: ...
+    def run64(self, addresses: list[int], sizes: list[int], shared_tables: bool, shared_weight: bool) -> bool: ...
+
 class JunctionRuns:
     def joint(self, potential: int) -> Float64: ...
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -296,13 +298,22 @@ def test_plans_are_made_once_for_a_mask(monkeypatch: pytest.MonkeyPatch) -> None
     made: list[int] = []
     from neuraltrees.inference.crf import solver
 
-    original = solver.make_remainders
-    monkeypatch.setattr(solver, "make_remainders", lambda *given: made.append(1) or original(*given))
+    for name in ("make_remainders", "plan_core"):
+        original = getattr(solver, name)
+        monkeypatch.setattr(solver, name, partial(_counted, made, original))
     for label in (0, 1, 0):
         crf(unary, table, torch.tensor([label, -1, -1]))
-    assert len(made) == 1
-    crf(unary, table, torch.tensor([-1, 0, -1]))
+    assert len(made) == 1  # of the core, which suffices without gradients
+    for label in (0, 1, 0):
+        crf(unary.requires_grad_(), table, torch.tensor([label, -1, -1]))
     assert len(made) == 2
+    crf(unary, table, torch.tensor([-1, 0, -1]))
+    assert len(made) == 4
+
+
+def _counted(made: list[int], work: Callable[..., object], *given: object) -> object:
+    made.append(1)
+    return work(*given)
 
 
 def test_float32_agrees_with_float64() -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from neuraltrees._core import native
 from neuraltrees.errors import InputError, ModelTooLargeError
+from neuraltrees.inference.crf.core import plan_core, readable, run_core
 from neuraltrees.inference.crf.remainder import Limits, Remainder, make_remainders
 from neuraltrees.inference.crf.structure import Structure
 from neuraltrees.inference.crf.tables import Tables
@@ -37,6 +39,32 @@ class CRFAnswer(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Planned:
+    """The plans of inference for a mask of known labels, one per sampled subgraph, made when they are first needed.
+
+    Args:
+        make: makes the plans.
+        core: the plan of the compiled core, which needs no others; None if it cannot be used.
+    """
+
+    make: Callable[[], Plans]
+    core: native.PairwisePlan | None = None
+
+    @classmethod
+    def of(cls, plans: Sequence[Remainder]) -> Planned:
+        """Plans that are already made."""
+        return cls(lambda: tuple(plans))
+
+    @cached_property
+    def plans(self) -> Plans:
+        return self.make()
+
+    def to(self, device: torch.device) -> Planned:
+        """The same on a device."""
+        return Planned(lambda: moved(self.plans, device), self.core if device.type == "cpu" else None)
+
+
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """Known labels, -1 elsewhere, or None if no label is known; and the plans of inference given them.
 
@@ -44,7 +72,11 @@ class Evidence:
     """
 
     known: Tensor | None
-    plans: Plans
+    planned: Planned = field(default_factory=lambda: Planned.of(()))
+
+    @property
+    def plans(self) -> Plans:
+        return self.planned.plans
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +89,7 @@ class Solver:
     structure: Structure
     limits: Limits = field(default_factory=Limits)
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    kept: OrderedDict[Any, Plans] = field(default_factory=OrderedDict)
+    kept: OrderedDict[Any, Planned] = field(default_factory=OrderedDict)
     latest: list[tuple[weakref.ref[Tensor], int, Evidence]] = field(default_factory=list)
 
     def to(self, device: torch.device | str) -> Solver:
@@ -82,7 +114,7 @@ class Solver:
         self.latest[:] = [(weakref.ref(source), source._version, evidence)]
         return evidence
 
-    def _plans(self, known: Tensor | None) -> Plans:
+    def _plans(self, known: Tensor | None) -> Planned:
         key: Any = None
         if known is not None:
             key = known.shape, np.packbits((known >= 0).cpu().numpy()).tobytes()
@@ -93,14 +125,23 @@ class Solver:
         self.kept.move_to_end(key)
         return self.kept[key]
 
-    def _planned(self, known: Tensor | None) -> Plans:
+    def _planned(self, known: Tensor | None) -> Planned:
         size = self.structure.num_nodes
         mask = torch.zeros(1, size, dtype=torch.bool) if known is None else (known >= 0).cpu().view(-1, size)
-        limits = self.limits
+        limits, core = self.limits, None
         if self.device.type == "cuda" and limits.chunk_entries is None:
             limits = replace(limits, chunk_entries=GPU_CHUNK)
-        with _explained():
-            return moved(make_remainders(self.structure, mask, limits), self.device)
+
+        def make() -> Plans:
+            with _explained():
+                return moved(make_remainders(self.structure, mask, limits), self.device)
+
+        if self.device.type == "cpu" and limits.max_treewidth is None and limits.memory_limit is None:
+            core = plan_core(self.structure, mask.numpy(), limits.states)
+        planned = Planned(make, core)
+        if core is None:
+            planned.plans  # noqa: B018  # now, since tables that are too large are an error
+        return planned
 
     def solve(self, unary: Tensor, tables: Tables, given: Evidence, check: bool = True) -> CRFAnswer:
         """Marginals and log Z; means over the sampled subgraphs.
@@ -110,17 +151,23 @@ class Solver:
             given: the result of `given` for the known labels.
             check: see `Forest.run`.
         """
+        if check and (answer := self._by_core(unary, tables, given)) is not None:
+            return answer
         ready = _Ready.of(unary, tables, given)
         marginals, totals = ready.run(check)
         return CRFAnswer(ready.placed(marginals), self._total(ready, totals))
 
     def marginals(self, unary: Tensor, tables: Tables, given: Evidence, check: bool = True) -> Tensor:
         """Marginals alone. Shapes: → :math:`(B, n, D)`"""
+        if check and (answer := self._by_core(unary, tables, given)) is not None:
+            return answer.marginals
         ready = _Ready.of(unary, tables, given)
         return ready.placed(ready.run(check)[0])
 
     def log_partition(self, unary: Tensor, tables: Tables, given: Evidence, check: bool = True) -> Tensor:
         """Log Z alone. Shapes: → :math:`(B, G)`"""
+        if check and (answer := self._by_core(unary, tables, given, marginals=False)) is not None:
+            return answer.log_partition
         ready = _Ready.of(unary, tables, given)
         totals = []
         with _explained():
@@ -128,6 +175,23 @@ class Solver:
                 own, (pairs, *more), _ = ready.potentials(plan)
                 totals.append(plan.forest.log_partition(own, pairs, log_cliques=more, check=check))
         return self._total(ready, totals)
+
+    def _by_core(self, unary: Tensor, tables: Tables, given: Evidence, marginals: bool = True) -> CRFAnswer | None:
+        """The answer of the compiled core, or None where it has none; without `marginals`, those are the potentials."""
+        core, edges = given.planned.core, tables[0]
+        if core is None or not len(unary) or not readable(unary, edges):
+            return None
+        shape, known, graphs = unary.shape, given.known, self.structure.num_graphs
+        if known is not None and known.dim() == 2:
+            copies = len(known)
+            unary, edges, known = unary.reshape(1, -1, shape[2]), edges.flat(copies), known.reshape(-1)
+            graphs *= copies
+        found = run_core(core, unary, edges, known, graphs, marginals)
+        if found is None:
+            return None
+        total, probabilities = found
+        whole = unary if probabilities is None else probabilities
+        return CRFAnswer(whole.view(shape), total.view(shape[0], self.structure.num_graphs))
 
     def pick(self, unary: Tensor, tables: Tables, given: Evidence, choose: Choose) -> Tensor:
         """Labels of all nodes, chosen by the function `choose` of a forest. Shapes: → :math:`(B, n)`"""

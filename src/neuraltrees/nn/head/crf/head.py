@@ -155,7 +155,7 @@ class CRFHead(Head):
         """
         field = self.field(data)
         labels = self._checked(known, _types(field.places.node_type, len(known), len(self.labels)))
-        first = Lesson("pseudo", replace(field, given=Evidence(labels, ())), labels, torch.ones(labels.shape))
+        first = Lesson("pseudo", replace(field, given=Evidence(labels)), labels, torch.ones(labels.shape))
         if self.learning == "pseudo":
             return [first]
         if self.learning == "likelihood":

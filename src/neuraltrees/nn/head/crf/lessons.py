@@ -18,7 +18,7 @@ from neuraltrees.nn.head.head import Places
 Learning: TypeAlias = Literal["pseudo", "marginal", "likelihood"]
 
 
-NOTHING = Evidence(None, ())  # no known labels and no plans
+NOTHING = Evidence(None)  # no known labels and no plans
 
 
 @dataclass(frozen=True, eq=False)

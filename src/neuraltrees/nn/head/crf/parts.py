@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from neuraltrees.inference.crf import Planned
 from neuraltrees.inference.forest import DividedForest
 from neuraltrees.nn.head.crf.lessons import Field, Lesson
 from neuraltrees.nn.head.head import Places
@@ -81,4 +82,4 @@ class Gathering:
         if self.group.size == 1:
             return field
         plans = [replace(plan, forest=DividedForest.divide(plan.forest, self.group)) for plan in field.given.plans]
-        return replace(field, given=replace(field.given, plans=tuple(plans)))
+        return replace(field, given=replace(field.given, planned=Planned.of(plans)))

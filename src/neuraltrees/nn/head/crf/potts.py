@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
-from neuraltrees.inference.crf import Evidence, FactorTables, Solver, Structure
+from neuraltrees.inference.crf import Evidence, FactorTables, Planned, Solver, Structure
 from neuraltrees.inference.crf.checks import check_limits, united
 from neuraltrees.nn.head.crf.probabilities import labels_of, normalised
 
@@ -149,7 +149,7 @@ class PottsPosterior:
             return found.clamp(min=torch.finfo(found.dtype).tiny).log().mean()
 
         # Wider subgraphs keep more of the edges and differ less from each other: one is enough to fit.
-        fewer = replace(case.given, plans=case.given.plans[: 2 if self.limits.max_treewidth == 1 else 1])
+        fewer = replace(case.given, planned=Planned.of(case.given.plans[: 2 if self.limits.max_treewidth == 1 else 1]))
         weight = 1 / (2 * len(nodes))
 
         def weigh(networks: Tensor) -> tuple[Tensor, float]:

@@ -88,10 +88,16 @@ class Update(nn.Module):
 class Shares:
     """What sums over the edges of a node and over its bags are multiplied by, so that they become means.
 
-    Shapes: edges and bags :math:`(n, *1, 1)`
+    Args:
+        edges: for the edges of a node.
+        closed: for the edges of a node and the node itself.
+        bags: for its bags.
+
+    Shapes: :math:`(n, *1, 1)` each
     """
 
     edges: Tensor
+    closed: Tensor
     bags: Tensor | None
 
     @classmethod
@@ -102,16 +108,18 @@ class Shares:
             return count.clamp(min=1).reciprocal()
 
         shape = [1] * (like.dim() - 1)
-        edges = share(plan.target.sum(like.new_ones(len(plan.target.index), *shape)))
+        degree = plan.target.sum(like.new_ones(len(plan.target.index), *shape))
+        edges, closed = share(degree), share(degree + 1)
         if plan.bags is None:
-            return cls(edges, None)
+            return cls(edges, closed, None)
         members = like.new_ones(len(plan.bags.member_node.index), *shape)
-        return cls(edges, share(plan.reduce("members", plan.bags.member_node.sum(members))))
+        return cls(edges, closed, share(plan.reduce("members", plan.bags.member_node.sum(members))))
 
 
 class GraphMessages(nn.Module):
     r""":math:`h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv} W_e + b_e)`, the sum of GINE with ε = 0; with `shares` the
-    mean over u. If it is `linear`, :math:`\sum_{u → v} \mathrm{relu}(h_u W + e_{uv} W_e + b_e)`.
+    mean over u. If it is `linear`, :math:`\mathrm{relu}(h_v W + b) + \sum_{u → v} \mathrm{relu}(h_u W + e_{uv} W_e + b_e)`;
+    with `shares` the mean over v itself and u.
 
     Shapes: h :math:`(n, *, H)`, edges :math:`(m, *, D)` → :math:`(n, *, H)`
     """
@@ -119,11 +127,12 @@ class GraphMessages(nn.Module):
     def __init__(self, body: Body, linear: bool) -> None:
         super().__init__()
         size, runs, channels = body.hidden_channels, body.runs, body.edge_channels
-        self.of_node = RunLinear(size, size, runs, bias=False) if linear else None
+        self.of_node = RunLinear(size, size, runs) if linear else None
         self.lin_edge = None if channels is None else RunLinear(channels, size, runs)
 
     def forward(self, h: Tensor, plan: BagPlan, edges: Tensor | EdgeRows | None, shares: Shares | None) -> Tensor:
-        around, count = plan.read("around", h if self.of_node is None else self.of_node(h)), len(plan.source.index)
+        sent = h if self.of_node is None else self.of_node.multiply(h)
+        around, count = plan.read("around", sent), len(plan.source.index)
         if self.lin_edge is None or edges is None:
             received = relu_sum(around, plan.source, plan.target)
         elif isinstance(edges, EdgeRows):
@@ -131,8 +140,10 @@ class GraphMessages(nn.Module):
             received = relu_sum(around, plan.source, plan.target, rows.table, rows.index[:count])
         else:
             received = plan.target.sum((plan.source.take(around) + self.lin_edge(edges[:count])).relu())
-        received = received if shares is None else received * shares.edges
-        return received if self.of_node is not None else h + received
+        if self.of_node is None:
+            return h + (received if shares is None else received * shares.edges)
+        received = received + self.of_node.shift(sent).relu()
+        return received if shares is None else received * shares.closed
 
 
 class BagMessages(nn.Module):
@@ -182,8 +193,7 @@ class BagLayer(nn.Module):
         e_{uv} &← e_{uv} + \mathrm{MLP}\big[e_{uv} ‖ h_u + h_v ‖ \sum_{B ∋ u, v} b_B\big]
 
     With `BagOptions(aggr="mean")`, the sums in the second line are means. With `update_layers=0`, an update normalises
-    the sum of what is received, without the state itself, and the states of bags that a node reads pass through a
-    linear layer.
+    the sum of what is received, and the states of bags that a node reads pass through a linear layer.
 
     Args:
         body: sizes, dropout and normalisation.

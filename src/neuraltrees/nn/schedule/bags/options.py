@@ -28,9 +28,10 @@ class BagOptions:
         gated: whether the decays of sweeps depend on the states.
         aggr: whether a node reads the sum or the mean of the messages along its edges, and of the states of its bags.
         update_layers: number of linear layers of an update, 1 or 2; with 0 the sum of all messages is normalised as it
-            is, and the states that are sent along edges of the graph pass through a linear layer of their own.
-        skip: whether the new state of a node is added to its state before the layer. Without it, and with
-            `update_layers=0`, a node depends on its neighbours and bags alone. Bags and edges are always added.
+            is, as in a GCN, and the states that are sent along edges of the graph, and from a node to itself, pass
+            through a linear layer of their own.
+        skip: whether the new state of a node is added to its state before the layer; those of bags and edges always
+            are.
         codes: whether codes of bags, and of the places of nodes in bags, are added to the initial states; see
             `bag_codes`. For canonical H-trees.
 
