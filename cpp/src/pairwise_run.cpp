@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <limits>
+#include <numeric>
 
 #include "neuraltrees/buffer.hpp"
 #include "neuraltrees/clones.hpp"
@@ -100,6 +102,7 @@ public:
 private:
     template <typename Real>
     bool fits(const PairwiseTables<Real>& given) const;
+    BufferOf<double> least_kept(const double* rows, std::int64_t width) const;
     template <typename Real>
     bool load_nodes(const PairwiseTables<Real>& given, double* total);
     template <typename Real>
@@ -129,26 +132,73 @@ double Run::entry(const PairwiseTables<Real>& given, std::int64_t edge, std::int
     return sum;
 }
 
-/// The labels of a node with the largest potentials, fewer than all of them, in any order; of equal ones the first.
-void keep_largest(std::span<const double> own, std::span<std::int32_t> kept) {
-    double values[most_pairwise_states];
-    const int most = static_cast<int>(kept.size()), size = static_cast<int>(own.size());
-    for (int s = 0; s < most; ++s) {
-        kept[s] = s;
-        values[s] = own[s];
+constexpr int lanes = 8;  // rows whose largest entries are found at once
+using Lanes [[gnu::vector_size(lanes * sizeof(double))]] = double;
+
+/// The `most` largest entries of some rows, in descending order; of all entries, those that are larger move up.
+///
+/// Shapes: columns width x lanes, best most x lanes
+template <int N>
+NEURALTREES_INLINE void insert_all(std::span<const double> columns, int most, double* best) {
+    const int size = N > 0 ? N : most;
+    std::fill_n(best, size * lanes, -infinite);
+    auto* const rows = reinterpret_cast<Lanes*>(best);
+    for (std::size_t c = 0; c < columns.size(); c += lanes) {
+        Lanes x = *reinterpret_cast<const Lanes*>(columns.data() + c);
+        for (int s = 0; s < size; ++s) {
+            const Lanes old = rows[s];
+            rows[s] = old < x ? x : old;
+            x = old < x ? old : x;
+        }
     }
-    int place = 0;  // of the smallest one that is kept, the last of equal ones
-    const auto find = [&] {
-        place = 0;
-        for (int s = 1; s < most; ++s) place = values[s] <= values[place] ? s : place;
-    };
-    find();
-    for (int label = most; label < size; ++label) {
-        if (!(own[label] > values[place])) continue;
-        kept[place] = label;
-        values[place] = own[label];
-        find();
+}
+
+NEURALTREES_CLONES void find_largest(std::span<const double> columns, int most, double* best) {
+    switch (most) {
+        case 4: return insert_all<4>(columns, most, best);
+        case 8: return insert_all<8>(columns, most, best);
+        default: return insert_all<0>(columns, most, best);
     }
+}
+
+/// The labels of a node with the largest potentials in ascending order, given the least of these potentials; of equal
+/// ones the first. `place` has room for all labels.
+void keep_largest(std::span<const double> own, double least, std::span<std::int32_t> kept, std::int32_t* place) {
+    const auto most = std::ssize(kept);
+    std::ptrdiff_t count = 0;
+    for (std::int32_t label = 0; label < std::ssize(own); ++label) {
+        place[count] = label;
+        count += own[label] >= least;
+    }
+    for (std::ptrdiff_t i = count; count > most; --count) {
+        while (own[place[--i]] > least) {
+        }
+        std::copy(place + i + 1, place + count, place + i);
+    }
+    std::copy(place, place + most, kept.begin());
+}
+
+/// Of every step with more labels than it keeps, the least potential of those that it keeps.
+BufferOf<double> Run::least_kept(const double* rows, std::int64_t width) const {
+    std::vector<std::int64_t> chosen;
+    for (std::size_t i = 0; i + 1 < plan_.steps.size(); ++i)
+        if (plan_.labels[plan_.steps[i].node] > plan_.steps[i].states) chosen.push_back(static_cast<std::int64_t>(i));
+    BufferOf<double> least(std::ssize(plan_.steps));
+    if (chosen.empty()) return least;
+    const int most = plan_.steps[chosen[0]].states;  // all of them keep as many
+    const BufferOf<double> columns(width * lanes), best(std::int64_t{most} * lanes);
+    for (std::size_t first = 0; first < chosen.size(); first += lanes) {
+        const std::size_t used = std::min<std::size_t>(lanes, chosen.size() - first);
+        std::fill_n(columns.data.get(), columns.size, -infinite);
+        for (std::size_t lane = 0; lane < used; ++lane) {
+            const std::int64_t i = chosen[first + lane], size = plan_.labels[plan_.steps[i].node];
+            for (std::int64_t s = 0; s < size; ++s) columns.data[s * lanes + lane] = rows[i * width + s];
+        }
+        find_largest(columns.view(), most, best.data.get());
+        for (std::size_t lane = 0; lane < used; ++lane)
+            least.data[chosen[first + lane]] = best.data[(most - 1) * lanes + lane];
+    }
+    return least;
 }
 
 template <typename Real>
@@ -175,15 +225,19 @@ bool Run::load_nodes(const PairwiseTables<Real>& given, double* total) {
             for (std::int64_t s = 0; s < width; ++s) row[s] += weight * start[s * step];
         }
     }
+    const BufferOf<double> least = least_kept(rows.data.get(), width);
+    std::vector<std::int32_t> place(width + 1);
     for (std::size_t i = 0; i < count; ++i) {
         const auto& step = plan_.steps[i];
         const std::span<double> row(own + i * width, plan_.labels[step.node]);
-        if (std::ranges::any_of(row, [](double x) { return std::isnan(x); })) return false;
+        bool sound = true;
+        for (const double x : row) sound &= !std::isnan(x);
+        if (!sound) return false;
         const std::span<std::int32_t> kept(kept_.data.get() + step.states_at, step.states);
         if (row.size() > kept.size()) {
-            keep_largest(row, kept);
+            keep_largest(row, least.data[i], kept, place.data());
         } else {
-            for (std::size_t s = 0; s < kept.size(); ++s) kept[s] = static_cast<std::int32_t>(s);
+            std::iota(kept.begin(), kept.end(), 0);
         }
         const std::span<double> mine(unary_.data.get() + step.states_at, step.states);
         for (std::size_t s = 0; s < kept.size(); ++s) mine[s] = row[kept[s]];
@@ -289,35 +343,66 @@ int Run::factors(std::size_t i, bool with_pairs, double* messages) {
     return static_cast<int>(inner.begin() - factors_.begin());
 }
 
+/// A row of a table with N entries, or with any number of them if N is 0; those with few stay in registers.
 template <int N>
-NEURALTREES_INLINE void times(double* out, const double* a, const double* b, int n) {
-    const int size = N > 0 ? N : n;
-    for (int s = 0; s < size; ++s) out[s] = a[s] * b[s];
-}
+struct Row {
+    typedef double Entries __attribute__((vector_size(N * sizeof(double))));
+    Entries entries;
+
+    NEURALTREES_INLINE Row(const double* from, int) { std::memcpy(&entries, from, sizeof entries); }
+    NEURALTREES_INLINE void add(const Row& other) { entries += other.entries; }
+    NEURALTREES_INLINE void multiply(const double* other) { entries *= Row(other, N).entries; }
+    NEURALTREES_INLINE void multiply(double factor) { entries *= factor; }
+    NEURALTREES_INLINE void store(double* to) const { std::memcpy(to, &entries, sizeof entries); }
+    NEURALTREES_INLINE double total() const {
+        double part[N];
+        store(part);
+        for (int half = N / 2; half > 0; half /= 2)
+            for (int s = 0; s < half; ++s) part[s] += part[s + half];
+        return part[0];
+    }
+};
+
+template <>
+struct Row<0> {
+    int size;
+    double entries[most_pairwise_states];
+
+    Row(const double* from, int n) : size(n) { std::copy(from, from + n, entries); }
+    Row(const Row& other) : Row(other.entries, other.size) {}
+    void add(const Row& other) {
+        for (int s = 0; s < size; ++s) entries[s] += other.entries[s];
+    }
+    void multiply(const double* other) {
+        for (int s = 0; s < size; ++s) entries[s] *= other[s];
+    }
+    void multiply(double factor) {
+        for (int s = 0; s < size; ++s) entries[s] *= factor;
+    }
+    void store(double* to) const { std::copy(entries, entries + size, to); }
+    double total() const {
+        double part[4] = {};
+        const int whole = size / 4 * 4;
+        for (int s = 0; s < whole; s += 4)
+            for (int j = 0; j < 4; ++j) part[j] += entries[s + j];
+        for (int s = whole; s < size; ++s) part[s - whole] += entries[s];
+        return (part[0] + part[2]) + (part[1] + part[3]);
+    }
+};
 
 /// All rows of a table and their sums.
 template <int N>
 NEURALTREES_INLINE void fill(const double* unary, std::span<Factor> factors, int outer, Visit& visit, int n,
                              double* table, double* message) {
-    const int size = N > 0 ? N : n;
-    double base_of[most_pairwise_states];
     const std::int64_t inner = visit.inner();
     do {
-        const double* base = unary;
-        for (int f = 0; f < outer; ++f) {
-            times<N>(base_of, base, factors[f].data, n);
-            base = base_of;
-        }
-        for (std::int64_t r = 0; r < inner; ++r, table += size) {
-            const double* row = base;
-            for (std::size_t f = outer; f < factors.size(); ++f) {
-                times<N>(table, row, factors[f].data + r * factors[f].inner, n);
-                row = table;
-            }
-            if (row != table) std::copy(row, row + size, table);
-            double sum = 0;
-            for (int s = 0; s < size; ++s) sum += table[s];
-            *message++ = sum;
+        Row<N> base(unary, n);
+        for (int f = 0; f < outer; ++f) base.multiply(factors[f].data);
+        for (std::int64_t r = 0; r < inner; ++r, table += n) {
+            Row<N> row = base;
+            for (std::size_t f = outer; f < factors.size(); ++f) row.multiply(factors[f].data + r * factors[f].inner);
+            row.store(table);
+            *message++ = row.total();
         }
     } while (visit.next([&](int a, std::int64_t by) {
         for (Factor& f : factors) f.data += f.strides[a] * by;
@@ -327,26 +412,25 @@ NEURALTREES_INLINE void fill(const double* unary, std::span<Factor> factors, int
 /// The distributions of all rows, added to that of the node and to those of the children's separators.
 template <int N>
 NEURALTREES_INLINE void spread(const double* weight, std::span<Factor> children, int outer, Visit& visit, int n,
-                               double* table, double* own) {
-    const int size = N > 0 ? N : n;
-    double row_sum[most_pairwise_states];
+                               const double* table, double* own) {
     const std::int64_t inner = visit.inner();
+    const auto add = [n](double* out, const Row<N>& row) {
+        Row<N> sum(out, n);
+        sum.add(row);
+        sum.store(out);
+    };
+    double sum_of[most_pairwise_states];
     do {
-        for (int s = 0; s < size; ++s) row_sum[s] = 0;
-        for (std::int64_t r = 0; r < inner; ++r, table += size) {
-            const double factor = *weight++;
-            for (int s = 0; s < size; ++s) {
-                table[s] *= factor;
-                row_sum[s] += table[s];
-            }
-            for (std::size_t f = outer; f < children.size(); ++f) {
-                double* out = children[f].data + r * children[f].inner;
-                for (int s = 0; s < size; ++s) out[s] += table[s];
-            }
+        std::fill_n(sum_of, n, 0.0);
+        Row<N> sum(sum_of, n);
+        for (std::int64_t r = 0; r < inner; ++r, table += n) {
+            Row<N> row(table, n);
+            row.multiply(*weight++);
+            sum.add(row);
+            for (std::size_t f = outer; f < children.size(); ++f) add(children[f].data + r * children[f].inner, row);
         }
-        for (int s = 0; s < size; ++s) own[s] += row_sum[s];
-        for (int f = 0; f < outer; ++f)
-            for (int s = 0; s < size; ++s) children[f].data[s] += row_sum[s];
+        add(own, sum);
+        for (int f = 0; f < outer; ++f) add(children[f].data, sum);
     } while (visit.next([&](int a, std::int64_t by) {
         for (Factor& f : children) f.data += f.strides[a] * by;
     }));
@@ -363,7 +447,7 @@ NEURALTREES_CLONES void fill_table(const double* unary, std::span<Factor> factor
 }
 
 NEURALTREES_CLONES void spread_table(const double* weight, std::span<Factor> children, int outer, Visit& visit, int n,
-                                     double* table, double* own) {
+                                     const double* table, double* own) {
     switch (n) {
         case 2: return spread<2>(weight, children, outer, visit, n, table, own);
         case 4: return spread<4>(weight, children, outer, visit, n, table, own);

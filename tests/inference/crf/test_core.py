@@ -120,6 +120,23 @@ def test_equal_potentials_keep_the_first_labels() -> None:
     assert (answer.marginals > 0).nonzero().tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
 
 
+@pytest.mark.parametrize("states", [1, 2, 3, 4, 7, 8, 16, 34, 35])
+@pytest.mark.parametrize("count", [1, 8, 21])
+def test_labels_are_kept_by_potential_and_then_by_number(states: int, count: int) -> None:
+    stream = torch.Generator().manual_seed(states + 100 * count)
+    unary = torch.randint(-4, 4, (count, 35), generator=stream).double()
+    unary[unary == 3] = -torch.inf
+    unary[:, 34] = 0
+    labels = torch.randint(30, 36, (count,), generator=stream)
+    layer = CRF(nt.Graph(torch.zeros(2, 0, dtype=torch.int64), num_nodes=count), labels, states=states)
+    with by_the_core_alone():
+        found = layer(unary, torch.zeros(35, 35, dtype=DOUBLE)).marginals
+    for row, own, size in zip(found, unary, labels.tolist(), strict=True):
+        best = own[:size].sort(descending=True, stable=True).indices[:states]
+        expected = torch.zeros_like(row).index_copy_(0, best, own[best].softmax(0))
+        torch.testing.assert_close(row, expected)
+
+
 def test_weighted_and_transposed_tables() -> None:
     crf, unary, pairwise, known = case(8)
     plain, stream, edges = crf._solver(8, ("each",)).structure, torch.Generator().manual_seed(0), crf.graph.num_edges
