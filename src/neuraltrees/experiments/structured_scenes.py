@@ -60,9 +60,9 @@ class Protocol:
 
     Args:
         sizes: numbers of training scenes, at the middle coupling.
-        couplings: label couplings, with the middle number of scenes; for the head alone and the plain networks.
+        couplings: label couplings, with the middle number of scenes.
         middle: what is fixed while the other varies.
-        joint: numbers of training scenes for a network with the head.
+        joint: whether networks with the head are trained.
         steps: gradient steps of the head alone.
         per_step: training scenes per step of the head alone.
         rate: its learning rate.
@@ -76,7 +76,7 @@ class Protocol:
     sizes: tuple[int, ...] = (30, 100, 300, 1000, 3000, 10000)
     couplings: tuple[float, ...] = (0.0, 0.5, 1.0, 2.0, 3.0)
     middle: tuple[int, float] = (3000, 1.0)
-    joint: tuple[int, ...] = (100, 300, 1000, 3000)
+    joint: bool = True
     steps: int = 800
     per_step: int = 300
     rate: float = 0.1
@@ -92,9 +92,8 @@ class Protocol:
 
     def quick(self) -> Protocol:
         """A small version that takes about a minute on two cores."""
-        return replace(
-            self, sizes=(100,), couplings=(), middle=(100, 1.0), joint=(), steps=150, networks=self.networks.quick()
-        )
+        networks = self.networks.quick()
+        return replace(self, sizes=(100,), couplings=(), middle=(100, 1.0), joint=False, steps=150, networks=networks)
 
     def settings(self) -> list[tuple[str, int, float]]:
         """Method, number of training scenes and coupling of all cells."""
@@ -102,7 +101,7 @@ class Protocol:
         everywhere = [(n, coupling) for n in self.sizes] + [(size, each) for each in self.couplings]
         places = list(dict.fromkeys([self.middle, *everywhere]))
         found = [(method, *place) for place in places for method in ("gnn", "neural-tree", "head")]
-        found += [(f"{name} + head", n, coupling) for n in self.joint for name in ("gnn", "neural-tree")]
+        found += [(name, *place) for place in places for name in NETWORKS if "head" in name and self.joint]
         found += [(STATISTICS, *place) for place in places]
         return [*found, (LONGER, *self.middle)] if self.joint else found
 

@@ -22,6 +22,8 @@ from neuraltrees.training.executors import Executor
 from neuraltrees.training.spec import NetworkSpec
 from neuraltrees.training.threads import computing_with, threads_for
 
+MOST_STATES = 2**24  # numbers in the states of a batch
+
 
 @dataclass(frozen=True)
 class Run:
@@ -160,13 +162,19 @@ class Fitted:
         return reports
 
     @torch.no_grad()
-    def answers(self, batches: int = 8) -> Tensor:
+    def answers(self, batches: int | None = None) -> Tensor:
         """The answers of every run for every item of the task, before the objective converts them to predictions.
 
         If several processes trained, all of them must call it, and each gets all answers.
 
+        Args:
+            batches: number of batches that the graphs are divided into; by default at least 8, and so many that the
+                states of a batch's nodes take about 64 MiB.
+
         Shapes: → :math:`(items, R, C)`
         """
+        if batches is None:
+            batches = max(8, self.task.num_nodes * len(self.runs) * self.spec.hidden // MOST_STATES)
         check_at_least("batches", batches, 1)
         found: Tensor | None = None
         executor, group = self.executor, self.executor.group
@@ -184,7 +192,7 @@ class Fitted:
         assert found is not None
         return executor.total(found).cpu()
 
-    def mean_predictions(self, groups: Sequence[Sequence[int]], batches: int = 8) -> Tensor:
+    def mean_predictions(self, groups: Sequence[Sequence[int]], batches: int | None = None) -> Tensor:
         """The mean prediction of each group of runs, such as the runs of one split.
 
         Shapes: → :math:`(items, groups, C)`
@@ -192,7 +200,7 @@ class Fitted:
         predicted = self.task.objective.predict(self.answers(batches))
         return torch.stack([predicted[:, list(group)].mean(1) for group in groups], 1)
 
-    def ensembles(self, size: int, batches: int = 8) -> list[Ensemble]:
+    def ensembles(self, size: int, batches: int | None = None) -> list[Ensemble]:
         """The first `size` runs as an ensemble, the next `size` runs as another, and so on.
 
         Args:
@@ -203,8 +211,8 @@ class Fitted:
             raise InputError(f"Expected a size that divides the {len(self.runs)} runs; got {size}.")
         groups = [range(first, first + size) for first in range(0, len(self.runs), size)]
         for group in groups:
-            splits = [self.runs[run].split for run in group]
-            if not all(torch.equal(a, b) for each in splits[1:] for a, b in zip(_parts(each), _parts(splits[0]))):
+            first, *others = [torch.stack(_parts(self.runs[run].split)) for run in group]
+            if not all(torch.equal(each, first) for each in others):
                 raise InputError(
                     f"Expected the runs {group[0]} to {group[-1]} of an ensemble to have the same split; got others."
                 )
