@@ -5,8 +5,8 @@
 
 The scene graphs: exact marginals of all 482 with 30 % of the labels unknown, the 8 most probable labels per node, from
 the potentials of all nodes and the known labels; against a loop over the graphs that folds the known labels into the
-potentials of the others, keeps labels and runs a `JunctionTree`. Chains: minus log-likelihood and its gradient of 256 chains of
-100 nodes with 20 labels.
+potentials of the others, keeps labels and runs a `JunctionTree`. Chains: minus log-likelihood and its gradient of 256
+chains of 100 nodes with 20 labels.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from neuraltrees.data.splits import random_node_split
 
 
 def shortest(works: Mapping[str, Callable[[], object]], turns: int, calls: int = 3) -> dict[str, float]:
-    """The shortest time of every work, in turns of some calls each: the first one finds the caches full of the rival."""
+    """The shortest time of every work, in turns of some calls each: the first call finds the rival in the caches."""
     found = dict.fromkeys(works, float("inf"))
     for _ in range(turns):
         for name, work in works.items():

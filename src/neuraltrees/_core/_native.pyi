@@ -144,6 +144,73 @@ def sweep_gradients(
     grad_factors: npt.NDArray[Float],
     threads: int,
 ) -> None: ...
+def relu_sum(
+    source: Int64,
+    target: Int64,
+    kind: Int64 | None,
+    x: npt.NDArray[Float],
+    table: npt.NDArray[Float] | None,
+    out: npt.NDArray[Float],
+    threads: int,
+) -> None: ...
+def relu_sum_gradients(
+    source: Int64,
+    target: Int64,
+    kind: Int64 | None,
+    grad: npt.NDArray[Float],
+    x: npt.NDArray[Float],
+    table: npt.NDArray[Float] | None,
+    of_x: npt.NDArray[Float],
+    of_table: npt.NDArray[Float] | None,
+    threads: int,
+) -> None: ...
+def drop_entries(
+    h: npt.NDArray[Float],
+    size: int,
+    entries: Int32,
+    keys: Int32,
+    low: float,
+    factor: float,
+    out: npt.NDArray[Float],
+    threads: int,
+) -> None: ...
+def norm_relu(
+    h: npt.NDArray[Float],
+    size: int,
+    scale: npt.NDArray[Float],
+    shift: npt.NDArray[Float],
+    running_mean: npt.NDArray[Float],
+    running_var: npt.NDArray[Float],
+    momentum: float,
+    relu: bool,
+    entries: Int32 | None,
+    keys: Int32 | None,
+    low: float,
+    factor: float,
+    residual: npt.NDArray[Float] | None,
+    out: npt.NDArray[Float],
+    mean: npt.NDArray[Float],
+    inverse: npt.NDArray[Float],
+    threads: int,
+) -> None: ...
+def norm_relu_gradients(
+    grad: npt.NDArray[Float],
+    h: npt.NDArray[Float],
+    size: int,
+    scale: npt.NDArray[Float],
+    shift: npt.NDArray[Float],
+    mean: npt.NDArray[Float],
+    inverse: npt.NDArray[Float],
+    relu: bool,
+    entries: Int32 | None,
+    keys: Int32 | None,
+    low: float,
+    factor: float,
+    of_h: npt.NDArray[Float],
+    of_scale: npt.NDArray[Float],
+    of_shift: npt.NDArray[Float],
+    threads: int,
+) -> None: ...
 def read_spark_json(text: bytes) -> dict[str, Any] | None: ...
 def read_spark_binary(message: bytes) -> dict[str, Any] | None: ...
 def spliced(text: bytes, start: Int64, stop: Int64, values: list[bytes]) -> bytes: ...

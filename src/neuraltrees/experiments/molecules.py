@@ -81,7 +81,7 @@ LOW_RATE: dict[str, dict[str, Any]] = {
 }
 LINEAR: dict[str, dict[str, Any]] = {
     "peptides-func": {
-        "epochs": 150,
+        "epochs": 30,
         "layers": 3,
         "batches": 340,
         "lr": 2e-3,
@@ -92,7 +92,9 @@ LINEAR: dict[str, dict[str, Any]] = {
         "skip": False,
         "edge_size": 16,
         "average": 0.999,
-        "evaluate_every": 10,
+        "evaluate_every": 5,
+        "warmup": 2,
+        "bf16": True,
     }
 }
 # Every run trains four small networks, with at most 500,000 parameters together, whose mean predictions count.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,11 @@ class Checkpoint:
     path: Path
     identity: dict[str, object]
     may_change: Sequence[str] = ()
+
+    def numbered(self, number: int) -> Checkpoint:
+        """The checkpoint of a part of this training."""
+        path = self.path.with_name(f"{self.path.stem}-{number}{self.path.suffix}")
+        return replace(self, path=path, identity=self.identity | {"part": number})
 
     def save(self, state: dict[str, Tensor]) -> None:
         """Replaces the saved state by this one."""

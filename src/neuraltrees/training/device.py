@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -26,11 +27,25 @@ def check_device(name: torch.device | str) -> torch.device:
 
 
 @contextmanager
-def tf32_products(wanted: bool) -> Iterator[None]:
-    """Temporarily enables TF32 for matrix products, if `wanted`."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if wanted else before)
-    try:
+def rounded_products(device: torch.device, tf32: bool, bf16: bool) -> Iterator[None]:
+    """Temporarily lets matrix products of float32 round their factors, on a GPU with `tf32`, on a CPU with `bf16`.
+
+    Sums stay in float32. A CPU without instructions for bfloat16 computes in float32 as before.
+    """
+    if device.type == "cuda" and tf32:
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("high")
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before)
+    elif device.type == "cpu" and bf16:
+        onednn: Any = torch.backends.mkldnn
+        before = onednn.matmul.fp32_precision
+        onednn.matmul.fp32_precision = "bf16"
+        try:
+            yield
+        finally:
+            onednn.matmul.fp32_precision = before
+    else:
         yield
-    finally:
-        torch.set_float32_matmul_precision(before)

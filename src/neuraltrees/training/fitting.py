@@ -19,6 +19,7 @@ from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.trainer import OnEpoch, Trainer
 
 EVERY = 60.0  # seconds between the checkpoints of `trained`
+LARGE, MOST = 2**19, 2**21  # numbers in the states of a batch, of a large run and of runs that are trained at once
 
 
 def fit(
@@ -86,25 +87,67 @@ def trained(
         checkpoint: where the state of an unfinished training is kept. If there is one, the training goes on from it;
             it is removed at the end.
     """
+    parts = in_turns(task, network, training, runs, device)
+    files = [checkpoint if checkpoint is None or len(parts) == 1 else checkpoint.numbered(n) for n in range(len(parts))]
+    found = [
+        _together(task, network, training, part, device, on_epoch, file, len(parts) == 1)
+        for part, file in zip(parts, files, strict=True)
+    ]
+    for file in files:
+        if file is not None:
+            file.remove()
+    return Fitted.join(found)
+
+
+def in_turns(
+    task: Task, network: NetworkSpec, training: TrainingSpec, runs: Sequence[Run], device: torch.device | str
+) -> list[Sequence[Run]]:
+    """The runs in groups that are trained one after another: on a CPU, if the states of all runs do not fit in a cache.
+
+    Runs of other splits take part in batches that are shuffled, and so are not separated.
+    """
+    per_run = task.num_nodes // training.batches * network.hidden
+    apart = torch.device(device).type == "cpu" and per_run >= LARGE
+    if not apart or (training.shuffle and any(run.split is not runs[0].split for run in runs)):
+        return [runs]
+    size = max(1, MOST // per_run)
+    return [runs[first : first + size] for first in range(0, len(runs), size)]
+
+
+def _together(
+    task: Task,
+    network: NetworkSpec,
+    training: TrainingSpec,
+    runs: Sequence[Run],
+    device: torch.device | str,
+    on_epoch: OnEpoch | None,
+    checkpoint: Checkpoint | None,
+    alone: bool,
+) -> Fitted:
+    """Trains runs at once, from a checkpoint if there is one; unless they are alone, leaves a checkpoint of the end."""
     trainer = Trainer(task, network, training, runs, device)
     if checkpoint is None:
         trainer.train(on_epoch)
         return trainer.result()
     if checkpoint.path.exists():
         trainer.restore(checkpoint.load())
-    make_folder(checkpoint.path.parent)
     last = time.monotonic()
+
+    def save() -> None:
+        make_folder(checkpoint.path.parent)  # another process removes it when it is empty
+        checkpoint.save(trainer.state())
 
     def keep(epoch: Epoch) -> None:
         nonlocal last
         if time.monotonic() - last >= EVERY:
-            checkpoint.save(trainer.state())
+            save()
             last = time.monotonic()
         if on_epoch is not None:
             on_epoch(epoch)
 
     trainer.train(keep)
-    checkpoint.remove()
+    if not alone:
+        save()
     return trainer.result()
 
 

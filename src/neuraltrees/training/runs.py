@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -19,6 +19,7 @@ from neuraltrees.objectives import Confusion, Metric
 from neuraltrees.training.batches import Known, divide
 from neuraltrees.training.deck import planned_batches
 from neuraltrees.training.executors import Executor
+from neuraltrees.training.seeding import build_with
 from neuraltrees.training.spec import NetworkSpec
 from neuraltrees.training.threads import computing_with, threads_for
 
@@ -128,6 +129,32 @@ class Fitted:
     known: Known | None = None
     executor: Executor = field(default_factory=Executor)
 
+    @classmethod
+    def join(cls, parts: Sequence[Fitted]) -> Fitted:
+        """The runs of several trainings of the same task and specification, one after another."""
+        first, *others = parts
+        if not others:
+            return first
+        epochs = max(len(part.loss_curve) for part in parts)
+        weights = [part.network.state_dict() for part in parts]
+        joined = {name: torch.cat([each[name] for each in weights]) for name in weights[0]}
+        runs = tuple(run for part in parts for run in part.runs)
+        return replace(
+            first,
+            network=build_with(first.spec, first.task, joined).to(next(iter(joined.values())).device).eval(),
+            val=torch.cat([part.val for part in parts]),
+            test=torch.cat([part.test for part in parts]),
+            best_epoch=torch.cat([part.best_epoch for part in parts]),
+            loss_curve=torch.cat([_padded(part.loss_curve, epochs) for part in parts], 1),
+            val_curve=torch.cat([_padded(part.val_curve, epochs) for part in parts], 1),
+            test_curve=torch.cat([_padded(part.test_curve, epochs) for part in parts], 1),
+            seconds=sum(part.seconds for part in parts),
+            threads=max(part.threads for part in parts),
+            runs=runs,
+            diverged_in=torch.cat([part.diverged_in for part in parts]),
+            known=None if first.known is None else known_labels(first.task, runs),
+        )
+
     @property
     def best_run(self) -> int:
         """The run with the best validation metric; `DivergedError` if all diverged at once."""
@@ -233,6 +260,10 @@ class Fitted:
         metric = self.task.objective.metric
         shown = f"{metric.name} {metric.show(float(self.test.nanmean()))}"
         return f"Fitted({self.spec.name}, {len(self.test)} runs, test {shown})"
+
+
+def _padded(curve: Tensor, epochs: int) -> Tensor:
+    return torch.cat([curve, curve.new_full((epochs - len(curve), curve.shape[1]), torch.nan)])
 
 
 def of_ensembles(task: Task, seeds: Sequence[int], size: int) -> list[Run]:

@@ -318,6 +318,9 @@ class TrainingSpec(Spec):
     )
     compile: bool = option(False, "Compile the network by torch.compile: takes a minute, then faster steps on a GPU.")
     tf32: bool = option(False, "On a GPU, use TF32 for matrix products: faster for wide networks, 10-bit mantissas.")
+    bf16: bool = option(
+        False, "On a CPU with instructions for bfloat16, use it for matrix products: faster, 8-bit mantissas."
+    )
     partition: Partition = option(
         "graphs", "Several processes (torchrun): divide the graphs among them, or cut every tree into parts (tree)."
     )

@@ -19,7 +19,7 @@ from neuraltrees.errors import InputError
 from neuraltrees.training.arguments import check_arguments, check_on_epoch
 from neuraltrees.training.average import WeightAverage
 from neuraltrees.training.batches import GraphBatch
-from neuraltrees.training.device import check_device, tf32_products
+from neuraltrees.training.device import check_device, rounded_products
 from neuraltrees.training.executors import Executor, executor_for
 from neuraltrees.training.optimiser import RunOptimiser
 from neuraltrees.training.runs import Epoch, Fitted, Run, known_labels
@@ -233,7 +233,7 @@ class Trainer:
     def run_epoch(self, done: int) -> None:
         """Runs epoch `done`, zero-based."""
         self.optimiser.set_rate(self.training.rate(done))
-        with computing_with(self.threads), tf32_products(self.training.tf32 and self.device.type == "cuda"):
+        with computing_with(self.threads), rounded_products(self.device, self.training.tf32, self.training.bf16):
             self.network.train()
             for step in self.source.steps(done):
                 with self._seeded() if self.draws else nullcontext():

@@ -184,7 +184,12 @@ def test_wrong_numbers_are_not_read() -> None:
     plan = plan_core(structure, np.ones((1, crf.num_nodes), bool), None)
     assert plan is not None
     index = structure.index
-    for labels, numbers in ((known + 8, index), (known - 1, index), (known, index + 2 * len(index)), (known, -1 - index)):
+    for labels, numbers in (
+        (known + 8, index),
+        (known - 1, index),
+        (known, index + 2 * len(index)),
+        (known, -1 - index),
+    ):
         assert run_core(plan, unary[:1], FactorTables(pairwise[:1], numbers), labels, crf.num_graphs) is None
     assert run_core(plan, unary[:1], FactorTables(pairwise[:1], index), known, crf.num_graphs) is not None
     unary[0, 0, 0] = torch.nan
@@ -194,7 +199,9 @@ def test_wrong_numbers_are_not_read() -> None:
 def test_gradients_need_tensors() -> None:
     crf, unary, pairwise, known = case(12)
     tables = FactorTables(pairwise, crf._solver(8, ("each",)).structure.index)
-    assert readable(unary, tables) and not readable(unary.float(), tables) and not readable(unary.requires_grad_(), tables)
+    assert (
+        readable(unary, tables) and not readable(unary.float(), tables) and not readable(unary.requires_grad_(), tables)
+    )
     answer = crf(unary, pairwise, known)
     assert answer.log_partition.requires_grad
     with torch.no_grad(), by_the_core_alone():

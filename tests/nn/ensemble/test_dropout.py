@@ -80,3 +80,12 @@ def test_streams_have_masks_of_their_own() -> None:
     plain, same, other = (DropoutMasks(seeds, stream=stream).mask((50, 20), 0, 0.5) for stream in (0, 0, 1))
     assert torch.equal(plain, same)
     assert 0.4 < float((plain == other).float().mean()) < 0.6
+
+
+def test_batches_of_many_sizes_share_one_table() -> None:
+    """Shuffled batches differ in their numbers of rows; a table for each would fill the memory."""
+    masks, alone = (DropoutMasks(torch.arange(2), 2) for _ in range(2))
+    whole = alone.mask((400, 3), 1, 0.5)
+    for rows in (1, 100, 37, 400, 0, 250):
+        assert torch.equal(masks.mask((rows, 3), 1, 0.5), whole[:rows])
+    assert len(masks._entries) + len(masks._tables) == 1

@@ -48,7 +48,7 @@ def check_numbers(unary: Tensor, tables: Mapping[str, Tensor]) -> None:
     """Raises an error for NaN, inf, and a node without a possible label."""
     used = unary.detach()
     if used.numel() and all(each.numel() for each in tables.values()):
-        # The largest entry of a row tells of nan, inf and a row of -inf; for most potentials there is no more to look at.
+        # The largest entry of a row tells of nan, inf and a row of -inf; mostly there is no more to look at.
         largest = [used.amax(-1), *(each.detach().amax().view(1) for each in tables.values())]
         if bool(largest[0].isfinite().all()) and all(float(each) < torch.inf for each in largest[1:]):
             return

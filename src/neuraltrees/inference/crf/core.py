@@ -15,7 +15,9 @@ MOST_ENTRIES = 2**20
 RUNS = {torch.float32: native.PairwisePlan.run32, torch.float64: native.PairwisePlan.run64}
 
 
-def plan_core(structure: Structure, known: np.typing.NDArray[np.bool_], states: int | None) -> native.PairwisePlan | None:
+def plan_core(
+    structure: Structure, known: np.typing.NDArray[np.bool_], states: int | None
+) -> native.PairwisePlan | None:
     """The plan for a mask of known nodes; None if tables are too large, or on cliques of more than two nodes.
 
     Args:

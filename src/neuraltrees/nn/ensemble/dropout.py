@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from neuraltrees.nn.ensemble import native_layers
 from neuraltrees.nn.ensemble.fused_norm import Drop
 
 
@@ -31,6 +32,7 @@ class DropoutMasks:
         # Spread over all 64 bits, so that different runs and steps have different random numbers.
         self._seeds = _mixed((seeds * _GOLDEN + _GOLDEN) ^ (stream * 0x5851F42D4C957F2D), _MULTIPLIERS_64, 31)
         self._entries: dict[tuple[int, int, int | None], tuple[Tensor, Tensor | None]] = {}
+        self._tables: dict[int, Tensor] = {}
         self.step = torch.zeros((), dtype=torch.int64, device=seeds.device)
         self._places = torch.arange(1, places + 1, device=seeds.device).view(-1, 1) * _GOLDEN
         self._keys = torch.zeros(places, len(seeds), dtype=torch.int32, device=seeds.device)
@@ -63,10 +65,14 @@ class DropoutMasks:
         return hashes.float().mul_(2.0**-32).add_(0.5 - dropped).ceil_().mul_(1 / (1 - dropped))
 
     def drop(self, h: Tensor, place: int, dropped: float, numbers: Tensor | None = None) -> Tensor:
-        """The states with some entries dropped and the others scaled; on a GPU the mask is recomputed for the gradient.
+        """The states with some entries dropped and the others scaled; the mask is recomputed for the gradient.
 
         Shapes: h :math:`(N, R, *)`
         """
+        if native_layers.suits(h):
+            kernel = self.fused((h.shape[0], h.shape[2:].numel()), place, dropped, numbers)
+            found: Tensor = native_layers.Dropped.apply(h, kernel)  # type: ignore[no-untyped-call]
+            return found
         if not h.is_cuda or h.dtype != torch.float32:
             mask = self.mask((h.shape[0], h.shape[2:].numel()), place, dropped, numbers)
             return h * mask.view_as(h).to(h.dtype)
@@ -85,17 +91,29 @@ class DropoutMasks:
         return _kernel(dropped)(entries, key, flat.view(torch.int32)).view(torch.float32).view(h.shape)
 
     def _mixed_entries(self, shape: tuple[int, int], numbers: Tensor | None) -> Tensor:
+        """The hashes of the numbers of all entries. Shapes: shape :math:`(N, F)` → :math:`(N, 1, F)`"""
         rows, columns = shape
+        if numbers is None and self._seeds.device.type == "cpu":
+            # One table serves all batches, whose numbers of rows differ; captured work on a GPU needs its own for ever.
+            table = self._tables.get(columns)
+            if table is None or len(table) < rows:
+                table = self._tables[columns] = self._counted(rows + rows // 4, columns)
+            return table[:rows]
         # Tensors of numbers are distinguished by their id, and kept alive so that no other tensor gets it.
         key = (rows, columns, None if numbers is None else id(numbers))
         if key not in self._entries:
             if numbers is None:
-                entries = torch.arange(1, rows * columns + 1, dtype=torch.int32, device=self._seeds.device)
+                found = self._counted(rows, columns)
             else:
                 column = torch.arange(1, columns + 1, device=self._seeds.device)
-                entries = (numbers.unsqueeze(1) * columns + column).to(torch.int32)
-            self._entries[key] = _mixed(entries, _MULTIPLIERS_32, 16).view(rows, 1, columns), numbers
+                found = _hashes_of((numbers.unsqueeze(1) * columns + column).to(torch.int32))
+            self._entries[key] = found, numbers
         return self._entries[key][0]
+
+    def _counted(self, rows: int, columns: int) -> Tensor:
+        """The hashes of 1, 2, 3, …, row by row."""
+        count = torch.arange(1, rows * columns + 1, dtype=torch.int32, device=self._seeds.device)
+        return _hashes_of(count.view(rows, columns))
 
 
 class Dropout(nn.Module):
@@ -161,6 +179,10 @@ def _kernel(dropped: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     }}"""
     made: Callable[[Tensor, Tensor, Tensor], Tensor] = torch.cuda.jiterator._create_jit_fn(code)
     return made
+
+
+def _hashes_of(numbers: Tensor) -> Tensor:
+    return _mixed(numbers, _MULTIPLIERS_32, 16).unsqueeze(1)
 
 
 def _mixed(number: Tensor, multipliers: tuple[int, ...], shift: int) -> Tensor:

@@ -94,13 +94,13 @@ def product(h: States, weight: Tensor) -> Tensor:
 
 
 class _RunProduct(torch.autograd.Function):
-    """One product per run by `torch.bmm`, on states with the nodes as first dimension, without copying them."""
+    """One product per run, on states with the nodes as first dimension, without copying them."""
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(h, weight)
         out = h.new_empty(*h.shape[:2], weight.shape[2])
-        torch.bmm(h.transpose(0, 1), weight, out=out.transpose(0, 1))
+        _multiply(h.transpose(0, 1), weight, out.transpose(0, 1))
         return out
 
     @staticmethod
@@ -110,8 +110,20 @@ class _RunProduct(torch.autograd.Function):
         of_h = None
         if ctx.needs_input_grad[0]:
             of_h = torch.empty_like(h)
-            torch.bmm(by_run, weight.transpose(1, 2), out=of_h.transpose(0, 1))
+            _multiply(by_run, weight.transpose(1, 2), of_h.transpose(0, 1))
         return of_h, weight_gradient(h, grad, _shares(h))
+
+
+def _multiply(a: Tensor, b: Tensor, out: Tensor) -> None:
+    """The products of all pairs, one after another on a CPU, where torch copies what it multiplies at once in bfloat16.
+
+    Shapes: a :math:`(R, N, F)`, b :math:`(R, F, O)`, out :math:`(R, N, O)`
+    """
+    if a.device.type != "cpu":
+        torch.bmm(a, b, out=out)
+        return
+    for one, other, into in zip(a, b, out, strict=True):
+        torch.mm(one, other, out=into)
 
 
 def weight_gradient(h: Tensor, grad: Tensor, shares: int = 1) -> Tensor:
@@ -125,6 +137,10 @@ def weight_gradient(h: Tensor, grad: Tensor, shares: int = 1) -> Tensor:
     Shapes: h :math:`(N, R, F)`, grad :math:`(N, R, O)` → :math:`(R, F, O)`
     """
     runs = h.shape[1]
+    if shares == 1 and h.device.type == "cpu":
+        found = h.new_empty(runs, h.shape[2], grad.shape[2])
+        _multiply(h.permute(1, 2, 0), grad.transpose(0, 1), found)
+        return found
     # Row i belongs to share i modulo the number of shares, so that shares and runs form one dimension without a copy.
     mine, theirs = (each.contiguous().view(-1, shares * runs, each.shape[2]) for each in (h, grad))
     parts = torch.bmm(mine.permute(1, 2, 0), theirs.transpose(0, 1))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from neuraltrees.nn import triton_kernels
-from neuraltrees.nn.ensemble import fused_norm
+from neuraltrees.nn.ensemble import fused_norm, native_layers
 from neuraltrees.nn.ensemble.dropout import Dropout
 from neuraltrees.nn.ensemble.precision import full_precision
 from neuraltrees.nn.parallel.group import Group
@@ -65,13 +66,6 @@ class RunBatchNorm(nn.Module):
         scale = self.weight * (var + 1e-5).rsqrt()
         return h * scale + (self.bias - mean * scale)
 
-    def _by_torch(self, h: Tensor) -> Tensor:
-        """The same by torch's own operation, which reads the states fewer times; all runs side by side."""
-        given = (each.flatten() for each in (self.weight, self.bias, self.running_mean, self.running_var))
-        weight, bias, mean, var = given
-        # Running statistics are views, and so updated in place.
-        return torch.batch_norm(h.flatten(1), weight, bias, mean, var, True, self.momentum, 1e-5, False).view_as(h)
-
     def padded(
         self,
         h: Tensor,
@@ -85,31 +79,30 @@ class RunBatchNorm(nn.Module):
         Shapes: h :math:`(N, *, F)`, weight :math:`(N)`
         """
         group = self.group if group is None else group
-        alone = group is None or group.alone
-        fused = (
-            alone
-            and self.training
-            and h.is_cuda
-            and h.dtype == torch.float32
-            and len(h) > 0
-            and triton_kernels.available()
-        )
-        if fused and not torch.compiler.is_compiling():
+        kernels = self._kernels(h, weight, group, then)
+        if kernels is not None:
             drop = None if then is None else then.drop.fused(h, then.numbers)
             apart = then if then is not None and then.drop.active and drop is None else None
             residual = None if then is None or apart is not None else then.residual
-            out: Tensor = fused_norm.NormRelu.apply(  # type: ignore[no-untyped-call]  # torch has no types here
+            out: Tensor = kernels.apply(
                 h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum, relu,
                 residual, drop,
             )  # fmt: skip
             return out if apart is None else apart(out)
-        plain = alone and self.training and weight is None and h.dtype == self.weight.dtype
-        if plain and h.device.type == "cpu" and len(h) > 1 and not torch.compiler.is_compiling():
-            new = self._by_torch(h)
-        else:
-            new = self(h, weight, group)
+        new = self(h, weight, group)
         new = without_padding(new.relu() if relu else new, weight)
         return new if then is None else then(new)
+
+    def _kernels(self, h: Tensor, weight: Tensor | None, group: Group | None, then: Then | None) -> Any:
+        """What computes `padded` at once in training; None if nothing does."""
+        if not self.training or (group is not None and not group.alone) or torch.compiler.is_compiling():
+            return None
+        if h.is_cuda and h.dtype == torch.float32 and len(h) > 0 and triton_kernels.available():
+            return fused_norm.NormRelu
+        residual = None if then is None else then.residual
+        if weight is None and len(h) > 1 and native_layers.suits(h, self.weight, self.running_mean, residual):
+            return native_layers.NormRelu
+        return None
 
     @full_precision
     def _statistics(self, h: Tensor, copies: Tensor | None, group: Group | None) -> tuple[Tensor, Tensor]:

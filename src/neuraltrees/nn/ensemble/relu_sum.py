@@ -1,4 +1,4 @@
-"""Sums over edges of a ReLU: the messages of GINE, without a tensor of all messages on a GPU."""
+"""Sums over edges of a ReLU: the messages of GINE, without a tensor of all messages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from neuraltrees.nn import triton_kernels
+from neuraltrees.nn.ensemble import native_layers
 from neuraltrees.nn.ensemble.incidence import BLOCK, Incidence
 
 CHUNK, ENTRIES, TABLE_BLOCK = 256, 32, 64  # of the kernel for the gradient of the table
@@ -35,6 +36,16 @@ def relu_sum(
         given = (x, table, kind, source, target)
         out: Tensor = ReluSum.apply(*given)  # type: ignore[no-untyped-call]  # torch has no types here
         return out
+    if native_layers.suits(x, table):
+        sums: Tensor = native_layers.ReluSum.apply(x, table, kind, source, target)  # type: ignore[no-untyped-call]
+        return sums
+    return by_torch(x, source, target, table, kind)
+
+
+def by_torch(
+    x: Tensor, source: Incidence, target: Incidence, table: Tensor | None = None, kind: Tensor | None = None
+) -> Tensor:
+    """`relu_sum` by operations of torch, which can be traced."""
     if kind is None or table is None:
         return target.sum(source.take((x if table is None else x + table[0]).relu()))
     return target.sum((source.take(x) + table.index_select(0, kind)).relu())

@@ -118,8 +118,9 @@ class Shares:
 
 class GraphMessages(nn.Module):
     r""":math:`h_v + \sum_{u → v} \mathrm{relu}(h_u + e_{uv} W_e + b_e)`, the sum of GINE with ε = 0; with `shares` the
-    mean over u. If it is `linear`, :math:`\mathrm{relu}(h_v W + b) + \sum_{u → v} \mathrm{relu}(h_u W + e_{uv} W_e + b_e)`;
-    with `shares` the mean over v itself and u.
+    mean over u. If it is `linear`,
+    :math:`\mathrm{relu}(h_v W + b) + \sum_{u → v} \mathrm{relu}(h_u W + e_{uv} W_e + b_e)`; with `shares` the mean
+    over v itself and u.
 
     Shapes: h :math:`(n, *, H)`, edges :math:`(m, *, D)` → :math:`(n, *, H)`
     """
