@@ -66,8 +66,7 @@ def test_small_runs_are_trained_together() -> None:
 def test_shuffled_batches_of_other_splits_are_not_separated() -> None:
     task, large = task_of(), NetworkSpec(hidden=2**15, layers=2)
     shuffled = TRAINING.replace(shuffle=True)
-    same = task.split(0)
-    assert len(in_turns(task, large, shuffled, [Run(seed, same) for seed in range(3)], "cpu")) == 3
+    assert len(in_turns(task, large, shuffled, [Run(seed, task.split(0)) for seed in range(3)], "cpu")) == 3
     assert len(in_turns(task, large, shuffled, [Run(seed, task.split(seed)) for seed in range(3)], "cpu")) == 1
 
 

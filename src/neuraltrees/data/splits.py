@@ -40,6 +40,11 @@ class Split:
         """How many nodes train, validate and test."""
         return int(self.train.sum()), int(self.val.sum()), int(self.test.sum())
 
+    def equals(self, other: Split) -> bool:
+        """Whether all three masks are the same."""
+        pairs = ((self.train, other.train), (self.val, other.val), (self.test, other.test))
+        return all(torch.equal(mine, theirs) for mine, theirs in pairs)
+
     def per_graph(self, num_nodes: Sequence[int]) -> list[Split]:
         """The part of every graph, given how many nodes each has.
 

@@ -81,7 +81,7 @@ LOW_RATE: dict[str, dict[str, Any]] = {
 }
 LINEAR: dict[str, dict[str, Any]] = {
     "peptides-func": {
-        "epochs": 30,
+        "epochs": 25,
         "layers": 3,
         "batches": 340,
         "lr": 2e-3,

@@ -108,7 +108,7 @@ def in_turns(
     """
     per_run = task.num_nodes // training.batches * network.hidden
     apart = torch.device(device).type == "cpu" and per_run >= LARGE
-    if not apart or (training.shuffle and any(run.split is not runs[0].split for run in runs)):
+    if not apart or (training.shuffle and not all(run.split.equals(runs[0].split) for run in runs)):
         return [runs]
     size = max(1, MOST // per_run)
     return [runs[first : first + size] for first in range(0, len(runs), size)]

@@ -238,8 +238,8 @@ class Fitted:
             raise InputError(f"Expected a size that divides the {len(self.runs)} runs; got {size}.")
         groups = [range(first, first + size) for first in range(0, len(self.runs), size)]
         for group in groups:
-            first, *others = [torch.stack(_parts(self.runs[run].split)) for run in group]
-            if not all(torch.equal(each, first) for each in others):
+            first, *others = [self.runs[run].split for run in group]
+            if not all(first.equals(each) for each in others):
                 raise InputError(
                     f"Expected the runs {group[0]} to {group[-1]} of an ensemble to have the same split; got others."
                 )
