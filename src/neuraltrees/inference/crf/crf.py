@@ -103,7 +103,7 @@ class CRF:
         self._labels: Any = labels
         self._device = torch.device("cpu")
         self._solvers: dict[tuple[int, tuple[Kind, ...]], Solver] = {}
-        self._missing: dict[int, Tensor | None] = {}
+        self._missing: dict[int, list[tuple[int, Tensor]]] = {}
 
     @property
     def num_nodes(self) -> int:
@@ -301,10 +301,14 @@ class CRF:
         """The potentials with -inf for labels that a node does not have, whatever was given there."""
         width = unary.shape[-1]
         if width not in self._missing:
-            missing = torch.arange(width) >= torch.from_numpy(labels).unsqueeze(1)
-            self._missing[width] = missing.to(self._device) if bool(missing.any()) else None
-        found = self._missing[width]
-        return unary if found is None else unary.masked_fill(found, -torch.inf)
+            counts = [count for count in np.unique(labels).tolist() if count < width]
+            rows = [torch.from_numpy((labels == count).nonzero()[0]).to(self._device) for count in counts]
+            self._missing[width] = list(zip(counts, rows, strict=True))
+        if self._missing[width]:
+            unary = unary.clone()  # a mask of all entries would take ten times as long
+        for count, nodes in self._missing[width]:
+            unary[..., count:].index_fill_(-2, nodes, -torch.inf)
+        return unary
 
     def _tables(self, pairwise: Tensor, batch: torch.Size, width: int, solver: Solver) -> FactorTables:
         structure = solver.structure
