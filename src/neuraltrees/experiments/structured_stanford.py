@@ -33,7 +33,7 @@ from neuraltrees.experiments.stanford_page import draw
 from neuraltrees.experiments.statistics import percent
 from neuraltrees.nn import CRFPosterior
 from neuraltrees.objectives import Calibration
-from neuraltrees.training.fitting import fit
+from neuraltrees.training.fitting import trained
 from neuraltrees.training.runs import Run
 from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.tuning.record import machine
@@ -245,7 +245,7 @@ def run_method(name: Name, members: int, protocol: Protocol, device: str, data_r
     else:
         runs = [Run(seed + len(splits) * each, split) for seed, split in enumerate(splits) for each in range(members)]
         training = protocol.training(name, splits[0].counts[0])
-        fitted = fit(task, protocol.network(name), training, runs, device)
+        fitted = trained(task, protocol.network(name), training, runs, device)
         groups = [range(place, place + members) for place in range(0, len(runs), members)]
         found, seconds = fitted.mean_predictions(groups, batches=1), fitted.seconds
         about["point"] = dict(name)

@@ -211,9 +211,14 @@ class Solver:
         whole[:, plan.variables] = states
         return whole.view(ready.shape[:2])
 
-    def neighbours(self, unary: Tensor, tables: Tables, known: Tensor) -> Tensor:
+    def neighbours(self, unary: Tensor, tables: Tables, known: Tensor, all_nodes: bool = True) -> Tensor:
         """Potentials of every node plus those of edges and cliques whose other nodes are known; its own label is not
         used.
+
+        Args:
+            unary, tables: the potentials of nodes, and those of edges and cliques.
+            known: the known labels, -1 elsewhere.
+            all_nodes: if false, the rows of nodes that are not known themselves have any values, which is faster.
 
         Shapes: → :math:`(B, n, D)`
         """
@@ -225,11 +230,17 @@ class Solver:
             number = torch.arange(len(nodes), device=unary.device)
             for axis in reversed(range(factors.order)):
                 others = tuple(other for other in range(factors.order) if other != axis)
-                label = [labels.index_select(0, nodes[:, other]) for other in others]
-                missing = reduce(torch.minimum, label) < 0
-                added = own.given(others, number, [each.clamp(min=0) for each in label])
-                added = added.masked_fill(missing.unsqueeze(-1), 0.0)
-                flat = flat.index_add(1, nodes[:, axis], added.expand(len(flat), -1, -1))
+                needed = others if all_nodes else range(factors.order)
+                read = reduce(torch.minimum, [labels.index_select(0, nodes[:, each]) for each in needed]) >= 0
+                chosen, ends = number, nodes
+                if not unary.is_cuda:  # there, the number of rows has to be the same for all labels
+                    chosen = read.nonzero().squeeze(1)
+                    ends = nodes.index_select(0, chosen)
+                label = [labels.index_select(0, ends[:, other]) for other in others]
+                added = own.given(others, chosen, [each.clamp(min=0) for each in label])
+                if unary.is_cuda:
+                    added = added.masked_fill(~read.unsqueeze(-1), 0.0)
+                flat = flat.index_add(1, ends[:, axis], added.expand(len(flat), -1, -1))
         return flat.view(unary.shape)
 
     def check_memory(self, unary: Tensor, given: Evidence, tracked: bool) -> None:

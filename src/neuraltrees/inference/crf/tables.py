@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,9 @@ class FactorTables:
         for label in labels:
             index = index * size + label.unsqueeze(1)
         tables = self._numbered(axes + others).flatten(1, 1 + len(axes))
+        if self.weight is not None and len(tables) == len(self.weight) == 1 and not tables.is_cuda and len(others) == 1:
+            share = self.weight[0].index_select(0, factor)
+            return embedding_bag(index, tables[0], mode="sum", per_sample_weights=share).unsqueeze(0)
         found = tables.index_select(1, index.flatten()).view(len(tables), *index.shape, *tables.shape[2:])
         if self.weight is None:
             return found.squeeze(2) if index.shape[1] == 1 else found.sum(2)

@@ -227,7 +227,7 @@ class CRFHead(Head):
         field = lesson.field
         if lesson.kind == "pseudo":
             assert field.given.known is not None
-            return field.solver.neighbours(unary, tables, field.given.known).log_softmax(-1)
+            return field.solver.neighbours(unary, tables, field.given.known, all_nodes=False).log_softmax(-1)
         found = field.solver.marginals(unary, tables, field.given, check=not _capturing(unary))
         return self._logarithm(found, unary)
 
