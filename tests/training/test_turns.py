@@ -56,15 +56,15 @@ def test_small_runs_are_trained_together() -> None:
     task = task_of()
     runs = [Run(seed, task.split(0)) for seed in range(3)]
     assert in_turns(task, SPEC, TRAINING, runs, "cpu") == [runs]
-    large = NetworkSpec(hidden=2**13, layers=2)
+    large = NetworkSpec(hidden=2**12, layers=2)
     assert [len(part) for part in in_turns(task, large, TRAINING, runs, "cpu")] == [1, 1, 1]
     assert in_turns(task, large, TRAINING, runs, "cuda") == [runs]
-    wide = NetworkSpec(hidden=2**12, layers=2)
+    wide = NetworkSpec(hidden=2**11, layers=2)
     assert [len(part) for part in in_turns(task, wide, TRAINING, runs, "cpu")] == [3]
 
 
 def test_shuffled_batches_of_other_splits_are_not_separated() -> None:
-    task, large = task_of(), NetworkSpec(hidden=2**13, layers=2)
+    task, large = task_of(), NetworkSpec(hidden=2**12, layers=2)
     shuffled = TRAINING.replace(shuffle=True)
     assert len(in_turns(task, large, shuffled, [Run(seed, task.split(0)) for seed in range(3)], "cpu")) == 3
     assert len(in_turns(task, large, shuffled, [Run(seed, task.split(seed)) for seed in range(3)], "cpu")) == 1

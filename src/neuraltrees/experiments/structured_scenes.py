@@ -35,7 +35,7 @@ from neuraltrees.movable import moved
 from neuraltrees.nn import CRFHead
 from neuraltrees.objectives import Calibration
 from neuraltrees.training.batches import feature_columns, joined_graphs
-from neuraltrees.training.fitting import fit
+from neuraltrees.training.fitting import trained
 from neuraltrees.training.runs import Fitted, Run
 from neuraltrees.training.spec import ModelName, NetworkSpec, TrainingSpec
 from neuraltrees.tuning.record import machine
@@ -159,7 +159,7 @@ def run_method(pool: ScenePool, protocol: Protocol, key: Name, device: str) -> R
     else:
         task = pool.task
         network, training = with_network(protocol, method, scenes)
-    fitted = fit(task, network, training, runs, device)
+    fitted = trained(task, network, training, runs, device)
     columns: dict[str, Sequence[float]] = {"val": fitted.val.tolist(), "test": fitted.test.tolist()}
     columns["best_epoch"] = fitted.best_epoch.tolist()
     for name, right in (("posterior", pool.by_posterior), ("own_features", pool.by_features)):

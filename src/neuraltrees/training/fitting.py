@@ -19,7 +19,7 @@ from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.trainer import OnEpoch, Trainer
 
 EVERY = 60.0  # seconds between the checkpoints of `trained`
-LARGE, MOST = 2**17, 2**19  # numbers in the states of a batch, of a large run and of runs that are trained at once
+LARGE, MOST = 2**16, 2**18  # numbers in the states of a batch, of a large run and of runs that are trained at once
 
 
 def fit(
