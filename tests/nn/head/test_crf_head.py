@@ -148,6 +148,26 @@ def test_losses_are_those_of_listing() -> None:
                     assert (found[labels < 0] == 0).all()
 
 
+@pytest.mark.parametrize("edge_features", [None, 2])
+def test_conditionals_of_labelled_nodes_alone_are_the_same(edge_features: int | None) -> None:
+    data = scenes(edge_features=edge_features)
+    made = network(edge_features, gates=2 if edge_features else None)
+    head = made.head
+    known = torch.stack([data.y, data.y.where(torch.arange(len(data.y)) % 3 > 0, torch.tensor(-1))])
+    field = head.field(data)
+    gradients = []
+    for all_nodes in (True, False):
+        made.zero_grad()
+        x = data.x.double().unsqueeze(1).expand(-1, 2, -1)
+        attr = None if data.edge_attr is None else data.edge_attr.double()
+        unary, tables = head.potentials(x, field, attr)
+        answers = field.solver.neighbours(unary, tables, known, all_nodes=all_nodes)[known >= 0]
+        answers.log_softmax(-1)[:, :2].sum().backward()
+        gradients.append([answers.detach(), *(each.grad for each in head.parameters())])
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def test_hidden_labels_weigh_as_much_as_all() -> None:
     data, made = scenes(12), network(learning="marginal", hidden=0.4, masks=3)
     first, *lessons = made.lessons(data, data.y.unsqueeze(1).expand(-1, 2).clone(), seeds=(5, 6))
