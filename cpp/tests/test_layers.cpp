@@ -83,11 +83,14 @@ TEST(relu_sums_and_their_gradients) {
         CHECK(std::abs(slope(of_states, x, way) - dot(of_x, way)) < 1e-4);
         if (kinds) CHECK(std::abs(slope(of_rows, table, other) - dot(of_table, other)) < 1e-4);
     }
-    const Ids one{0}, far{3};
-    CHECK_THROWS(check_edges({one, far, {}}, 1, 3, 1), InputError);
-    CHECK_THROWS(check_edges({one, {}, {}}, 1, 3, 1), InputError);
-    CHECK_THROWS(check_edges({one, one, {}}, 1, 3, 2), InputError);
-    CHECK_THROWS(check_edges({one, one, far}, 1, 3, 2), InputError);
+    const auto checked = [](Ids source, Ids target, Ids kind, std::int64_t kinds) {
+        check_edges({source, target, kind}, 1, 3, kinds);
+    };
+    checked({0}, {2}, {1}, 2);
+    CHECK_THROWS(checked({0}, {3}, {}, 1), InputError, "numbers of rows");
+    CHECK_THROWS(checked({0}, {}, {}, 1), InputError, "a kind per edge");
+    CHECK_THROWS(checked({0}, {0}, {}, 2), InputError, "numbers of rows");
+    CHECK_THROWS(checked({0}, {0}, {3}, 2), InputError, "numbers of rows");
 }
 
 TEST(norms_and_their_gradients) {
