@@ -79,6 +79,21 @@ def test_where_one_network_answers_it_is_that_of_the_trial(
     assert final["runs"] == results.one(**final["point"])["runs"]
 
 
+def test_a_share_takes_over_what_was_chosen_at_another(
+    scenes: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = replace(TINY, shares=(0.7, 0.5), states=(5, 3), members=(1, 1), chosen_at=(0.7, 0.7))
+    monkeypatch.setattr(Protocol, "quick", lambda self: two)
+    results = measure(Scale(quick=True, only="mlp + head, share 0.5"), tmp_path / "x.json", lambda line: None)
+    trials = [each["name"] for each in results.records if "dropout" in each["name"]]
+    assert len(trials) == len(TINY.dropout) * len(TINY.epochs) and {each["share"] for each in trials} == {0.7}
+    (final,) = [each for each in results.records if "dropout" not in each["name"]]
+    assert final["name"] == {"method": "mlp + head", "share": 0.5}
+    assert final["point"] == {**chosen(results, {"method": "mlp + head", "share": 0.7}), "share": 0.5}
+    assert final["runs"][0]["split"] != results.one(**trials[0])["runs"][0]["split"], "trained on its own share"
+    assert "with 50 %, as chosen with 70 %" in markdown(draw(results, tmp_path))
+
+
 def test_a_part_is_measured_alone(scenes: Task, tmp_path: Path) -> None:
     path, told = tmp_path / "x.json", list[str]()
     results = measure(Scale(quick=True, only=TREES_AND_HEAD), path, told.append)
@@ -106,7 +121,10 @@ def test_the_choice_is_by_validation() -> None:
 
 
 def test_all_networks_have_the_same_effort() -> None:
-    trials = [trial for share in Protocol().shares for trial in Protocol().trials(share)]
+    protocol = Protocol()
+    shares = [share for share in protocol.shares if protocol.place_of_choice(share) == share]
+    trials = [trial for share in protocol.shares for trial in protocol.trials(share)]
+    assert {trial["share"] for trial in trials} == set(shares) == set(protocol.chosen_at)
     for method in METHODS:
         for share in Protocol().shares:
             mine = [each for each in trials if (each["method"], each["share"]) == (method, share)]

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from neuraltrees.data.splits import Split
 from neuraltrees.data.task import Task
-from neuraltrees.training import fitting
+from neuraltrees.training import fitting, source
 from neuraltrees.training.checkpoint import Checkpoint
 from neuraltrees.training.fitting import in_turns, trained
 from neuraltrees.training.runs import Run
@@ -96,3 +97,47 @@ def test_an_interrupted_turn_goes_on(tmp_path: Path) -> None:
     assert torch.equal(again.loss_curve, whole.loss_curve)
     assert torch.equal(again.answers(), whole.answers())
     assert not checkpoint.path.parent.exists()
+
+
+def few(task: Task, seed: int, train: int = 2) -> Split:
+    """A split of whole graphs: two graphs train, the others validate and test."""
+    order = torch.randperm(len(task.graphs), generator=torch.Generator().manual_seed(seed))
+    parts = order[:train], order[train : train + 5], order[train + 5 :]
+    masks = [torch.zeros(len(task.graphs), dtype=torch.bool).index_fill(0, part, True) for part in parts]
+    return Split(*(mask.repeat_interleave(6) for mask in masks))
+
+
+def test_steps_leave_out_graphs_that_no_run_trains_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, plain = task_of(20), SPEC.replace(dropout=0.0)
+    runs = [Run(seed, few(task, seed)) for seed in (0, 1)]
+    trainer = Trainer(task, plain, TRAINING, runs)
+    nodes = [sum(len(step.batch().y) for step in trainer.source.steps(0)), sum(len(each.y) for each in trainer.batches)]
+    assert nodes[0] <= 6 * 2 * 2 and nodes[1] == task.num_nodes
+    trainer.train()
+    monkeypatch.setattr(source, "graphs_to_train_on", lambda task, train: None)
+    whole = Trainer(task, plain, TRAINING, runs)
+    assert sum(len(step.batch().y) for step in whole.source.steps(0)) == task.num_nodes
+    whole.train()
+    found, expected = trainer.result(), whole.result()
+    torch.testing.assert_close(found.loss_curve, expected.loss_curve)
+    torch.testing.assert_close(found.answers(), expected.answers())
+
+
+def test_all_graphs_stay_where_most_nodes_train_or_batches_have_statistics() -> None:
+    task = task_of(20)
+    many = Trainer(task, SPEC, TRAINING, [Run(0, few(task, 0, train=10))])
+    normed = Trainer(task, SPEC.replace(conv="gin"), TRAINING, [Run(0, few(task, 0))])
+    for trainer in (many, normed):
+        assert sum(len(step.batch().y) for step in trainer.source.steps(0)) == task.num_nodes
+
+
+@pytest.mark.usefixtures("alone")
+def test_runs_in_turns_leave_out_the_same_graphs() -> None:
+    task = task_of(20)
+    runs = [Run(seed, few(task, seed)) for seed in (0, 1, 2)]
+    assert [len(part) for part in in_turns(task, SPEC, TRAINING, runs, "cpu")] == [1, 1, 1]
+    trainer = Trainer(task, SPEC, TRAINING, runs)
+    trainer.train()
+    together, found = trainer.result(), trained(task, SPEC, TRAINING, runs)
+    torch.testing.assert_close(found.loss_curve, together.loss_curve)
+    torch.testing.assert_close(found.answers(), together.answers())

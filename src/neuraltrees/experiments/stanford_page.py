@@ -38,11 +38,13 @@ def draw(results: Results, folder: Path) -> list[Block]:
     """The page of the experiment."""
     pairs = zip(results.subject["shares"], results.subject["members"], strict=True)
     averaged = ", ".join(f"{count} with {_share(share)}" for share, count in pairs)
+    places = zip(results.subject["shares"], results.subject.get("chosen_at", results.subject["shares"]), strict=True)
+    taken = "; ".join(f"with {_share(share)}, as chosen with {_share(at)}" for share, at in places if share != at)
     _draw_figure(results, folder)
     return [
         "All methods see the same geometry relative to the room. Networks have the same recipe (residual rounds, layer "
         "norm, averaged weights) and the same values of dropout and numbers of epochs to choose from, by validation "
-        f"accuracy. An answer is the mean of so many networks per split: {averaged} of the nodes; beside it, that of "
+        f"accuracy{f' ({taken})' if taken else ''}. An answer is the mean of so many networks per split: {averaged} of the nodes; beside it, that of "
         "one network. The head is a conditional random field whose tables are mixed by the geometry of edges; training "
         "labels are evidence. As inputs, they are read by the network, which learns to find those that are hidden from "
         "it. Extra-trees see neighbours' features and training labels; below the head, which learns from what they "

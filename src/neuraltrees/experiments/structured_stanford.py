@@ -2,8 +2,8 @@
 
 All methods see the same geometry (`SceneGeometry`) and the same splits. Every network has the same recipe and the same
 few values of dropout and numbers of epochs to choose from; the choice is made by validation accuracy over all splits,
-for each method and training share. Then several networks are trained per split, with other seeds, and their answers
-averaged. A CRF on top of extra-trees, which read the features of a node alone, has a few values of its prior to choose
+for each method, at two of the training shares; the other shares take it over. Then several networks are trained per
+split, with other seeds, and their answers averaged. A CRF on top of extra-trees, which read the features of a node alone, has a few values of its prior to choose
 from, in the same way.
 """
 
@@ -51,7 +51,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 EXTRA_TREES = "extra-trees"
 TREES_AND_HEAD = "extra-trees + head"
-LATER = ("folds", "priors", "gate_factor")  # settings that the first records of the file do not name
+LATER = ("folds", "priors", "gate_factor", "chosen_at")  # settings that the first records of the file do not name
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ class Protocol:
         shares: of the nodes that train.
         states: how many labels per node the head keeps in exact inference, for each share: the fewer labels are known,
             the wider is the graph of the others. Few enough for the memory of a CPU.
+        chosen_at: the share at which dropout and epochs of the networks are chosen, for each share.
         splits: number of random splits.
         members: networks per split, whose answers are averaged, for each share; one while hyper-parameters are chosen.
         dropout, epochs: values to choose from; an epoch is a gradient step over all scenes at once.
@@ -78,6 +79,7 @@ class Protocol:
 
     shares: tuple[float, ...] = (0.7, 0.3, 0.5, 0.1)
     states: tuple[int, ...] = (8, 4, 5, 3)
+    chosen_at: tuple[float, ...] = (0.7, 0.3, 0.7, 0.3)
     splits: int = 10
     members: tuple[int, ...] = (5, 1, 1, 1)
     dropout: tuple[float, ...] = (0.3, 0.5, 0.7)
@@ -98,6 +100,7 @@ class Protocol:
             self,
             shares=(0.7,),
             states=(5,),
+            chosen_at=(0.7,),
             splits=2,
             members=(1,),
             dropout=(0.5,),
@@ -114,7 +117,9 @@ class Protocol:
         return trials, [{"method": method, "share": share} for method in (EXTRA_TREES, TREES_AND_HEAD)]
 
     def trials(self, share: float) -> Iterator[Name]:
-        """Every network with all hyper-parameters, those that take longest first."""
+        """Every network with all hyper-parameters, those that take longest first, if they are chosen at this share."""
+        if self.place_of_choice(share) != share:
+            return
         for epochs, method, dropout in product(sorted(self.epochs, reverse=True), METHODS, self.dropout):
             yield {"method": method, "share": share, "dropout": dropout, "epochs": epochs}
 
@@ -122,6 +127,10 @@ class Protocol:
         """Every network."""
         for method in METHODS:
             yield {"method": method, "share": share}
+
+    def place_of_choice(self, share: float) -> float:
+        """The share at which the hyper-parameters of the networks are chosen."""
+        return dict(zip(self.shares, self.chosen_at, strict=True))[share]
 
     def kept(self, share: float) -> int:
         """How many labels per node the head keeps."""
@@ -176,11 +185,11 @@ def measure(scale: Scale, path: Path, log: Log) -> Results:
         def run(names: Iterable[Name]) -> None:
             work: dict[Future[Record], Name] = {}
             for name in names:
-                if store.get(name) is None and scale.wants(name):
-                    point = name if is_trial(name) else chosen(store.results, name)
+                if store.get(name) is None and _wanted(name, protocol, scale):
+                    point = name if is_trial(name) else _point(store.results, name, protocol)
                     members = 1 if point is name else protocol.averaged(float(name["share"] or 0))
                     # A forest has its members already.
-                    if point is not name and (members == 1 or name["method"] == TREES_AND_HEAD):
+                    if store.get(point) is not None and (members == 1 or name["method"] == TREES_AND_HEAD):
                         _keep(store, name, point)
                         continue
                     given = (point, members, protocol, scale.device, scale.data_root)
@@ -217,6 +226,22 @@ def chosen(results: Results, name: Name) -> Name:
         return name
     found: Name = max(trials, key=lambda trial: percent([run["val"] for run in trial["runs"]]))["name"]
     return found
+
+
+def _point(results: Results, name: Name, protocol: Protocol) -> Name:
+    """The hyper-parameters of a method at its share, perhaps as they were chosen at another one."""
+    share = float(name["share"] or 0)
+    if name["method"] not in METHODS:
+        return chosen(results, name)
+    return {**chosen(results, {**name, "share": protocol.place_of_choice(share)}), "share": share}
+
+
+def _wanted(name: Name, protocol: Protocol, scale: Scale) -> bool:
+    """Whether something is to be run, since it is asked for or chooses hyper-parameters for what is."""
+    if not (is_trial(name) and name["method"] in METHODS):
+        return scale.wants(name)
+    shares = [share for share in protocol.shares if protocol.place_of_choice(share) == name["share"]]
+    return any(scale.wants({**name, "share": share}) for share in shares)
 
 
 def _processes(workers: int) -> Executor:

@@ -330,6 +330,11 @@ class Network(nn.Module):
             if module is not None:
                 module.reset_parameters()
 
+    @property
+    def has_batch_norm(self) -> bool:
+        """Whether statistics of batches change the answers in training."""
+        return any(isinstance(module, RunBatchNorm | nn.modules.batchnorm._BatchNorm) for module in self.modules())
+
     def set_group(self, group: Group | None) -> None:
         """Computes the statistics of batch norms over the rows of all processes of a group; None for this one alone."""
         for module in self.modules():

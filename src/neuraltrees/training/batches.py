@@ -47,8 +47,7 @@ def divide(task: Task, count: int, number: int = 0) -> list[list[int]]:
     """The graphs of every batch: batches have equal numbers of graphs and similar numbers of nodes.
 
     A training uses one or a few divisions and only changes the order of batches, so that trees are planned once.
-    Batches hold all graphs, not only those with training items, so that they are the same for all runs. Items without a
-    training label only take part in the statistics of batch norm.
+    Batches are the same for all runs. Items without a training label only take part in the statistics of batch norm.
 
     Args:
         task: the graphs.
@@ -69,6 +68,18 @@ def divide(task: Task, count: int, number: int = 0) -> list[list[int]]:
         for batch, graph in zip(batches, order if turn % 2 == 0 else reversed(order), strict=False):
             batch.append(graph)
     return [sorted(batch) for batch in batches]
+
+
+def graphs_to_train_on(task: Task, train: Tensor) -> list[bool] | None:
+    """Which graphs hold items to train on; None if they hold at least half of all nodes, which is worth no second plan.
+
+    Shapes: train :math:`(items)`, a mask
+    """
+    nodes = [graph.num_nodes for graph in task.graphs]
+    sizes = nodes if task.objective.level == "node" else [1] * len(nodes)
+    found = [bool(part.any()) for part in train.bool().cpu().split_with_sizes(sizes)]
+    taught = sum(size for size, here in zip(nodes, found, strict=True) if here)
+    return found if 2 * taught < sum(nodes) else None
 
 
 @dataclass(frozen=True, eq=False)

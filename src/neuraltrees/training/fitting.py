@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import compress
 
 import torch
 
@@ -12,6 +13,7 @@ from neuraltrees.data.task import Task
 from neuraltrees.errors import DivergedError, DivergenceWarning
 from neuraltrees.files import make_folder
 from neuraltrees.training.arguments import check_on_epoch
+from neuraltrees.training.batches import graphs_to_train_on
 from neuraltrees.training.checkpoint import Checkpoint
 from neuraltrees.training.progress import show_progress, wanted_console
 from neuraltrees.training.runs import Epoch, Fitted, Run
@@ -90,7 +92,7 @@ def trained(
     parts = in_turns(task, network, training, runs, device)
     files = [checkpoint if checkpoint is None or len(parts) == 1 else checkpoint.numbered(n) for n in range(len(parts))]
     found = [
-        _together(task, network, training, part, device, on_epoch, file, len(parts) == 1)
+        _together(Trainer(task, network, training, part, device, company=runs), on_epoch, file, len(parts) == 1)
         for part, file in zip(parts, files, strict=True)
     ]
     for file in files:
@@ -106,7 +108,10 @@ def in_turns(
 
     Runs of other splits take part in batches that are shuffled, and so are not separated.
     """
-    per_run = task.num_nodes // training.batches * network.hidden
+    taught = graphs_to_train_on(task, torch.stack([run.split.train for run in runs], 1).any(1))
+    sizes = [graph.num_nodes for graph in task.graphs]
+    nodes = sum(sizes) if taught is None else sum(compress(sizes, taught))
+    per_run = nodes // training.batches * network.hidden
     apart = torch.device(device).type == "cpu" and per_run >= LARGE
     if not apart or (training.shuffle and not all(run.split.equals(runs[0].split) for run in runs)):
         return [runs]
@@ -114,18 +119,8 @@ def in_turns(
     return [runs[first : first + size] for first in range(0, len(runs), size)]
 
 
-def _together(
-    task: Task,
-    network: NetworkSpec,
-    training: TrainingSpec,
-    runs: Sequence[Run],
-    device: torch.device | str,
-    on_epoch: OnEpoch | None,
-    checkpoint: Checkpoint | None,
-    alone: bool,
-) -> Fitted:
+def _together(trainer: Trainer, on_epoch: OnEpoch | None, checkpoint: Checkpoint | None, alone: bool) -> Fitted:
     """Trains runs at once, from a checkpoint if there is one; unless they are alone, leaves a checkpoint of the end."""
-    trainer = Trainer(task, network, training, runs, device)
     if checkpoint is None:
         trainer.train(on_epoch)
         return trainer.result()

@@ -17,7 +17,7 @@ from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.nn.network import Network
 from neuraltrees.nn.ragged import Cut
-from neuraltrees.training.batches import GraphBatch, Known, divide
+from neuraltrees.training.batches import GraphBatch, Known, divide, graphs_to_train_on
 from neuraltrees.training.deck import Deck, planned_batches
 from neuraltrees.training.executors import Executor
 from neuraltrees.training.spec import TrainingSpec
@@ -72,6 +72,8 @@ class Source:
 class Planned(Source):
     """Batches that hold all graphs and are planned once, in one or several divisions.
 
+    If most nodes are in graphs that no run trains on, steps leave these graphs out.
+
     Args:
         task: the task, with H-trees if the network needs them.
         network: the network to plan for.
@@ -79,8 +81,9 @@ class Planned(Source):
         executor: determines which graphs this process computes.
         known: see `planned_batches`.
         weight: the weight of every item in the training of every run.
+        train: a mask of the items that some run trains on, or one that is trained in turns with these runs.
 
-    Shapes: weight :math:`(items + 1, R)`
+    Shapes: weight :math:`(items + 1, R)`, train :math:`(items)`
     """
 
     def __init__(
@@ -91,14 +94,19 @@ class Planned(Source):
         executor: Executor,
         known: Known | None,
         weight: Tensor,
+        train: Tensor,
     ) -> None:
         self.head, self.epochs = network.head, training.epochs
         divisions = [divide(task, training.batches, number) for number in range(training.divisions)]
         _check_shares(divisions, executor)
         shares = [[executor.share(batch) for batch in division] for division in divisions]
         group = executor.group if executor.cuts else None
+        whole = shares[0]
+        taught = None if executor.group.size > 1 or network.has_batch_norm else graphs_to_train_on(task, train)
+        if taught is not None:
+            shares = [[[graph for graph in batch if taught[graph]] or batch[:1] for batch in each] for each in shares]
         self.divisions = [planned_batches(task, network, share, known, True, group) for share in shares]
-        self.batches = self.divisions[0]
+        self.batches = self.divisions[0] if taught is None else planned_batches(task, network, whole, known)
         self.together = training.accumulate
         self.found = [[executor.total(weight[batch.items].sum(0)) for batch in each] for each in self.divisions]
         self.weights = [[_Weight.of(each) for each in division] for division in self.found]
@@ -109,7 +117,7 @@ class Planned(Source):
 
     def steps(self, done: int) -> Iterator[Step]:
         # The order depends only on the epoch, so that it is the same for all runs and after a training is resumed.
-        order = torch.randperm(len(self.batches), generator=torch.Generator().manual_seed(done))
+        order = torch.randperm(len(self.divisions[0]), generator=torch.Generator().manual_seed(done))
         division = done % len(self.divisions)
         for several in torch.split(order, self.together):
             numbers = several.tolist()
@@ -311,19 +319,19 @@ def source_for(
     training: TrainingSpec,
     executor: Executor,
     known: Known | None,
-    masks: tuple[Tensor, Tensor],
+    masks: tuple[Tensor, Tensor, Tensor],
 ) -> Source:
     """The source of the batches of a training.
 
     Args:
         task, network, training, executor, known: see `Planned`.
-        masks: the weight of every item in the training of every run, and a mask of the items for metrics.
+        masks: the `weight` and the `train` of `Planned`, and a mask of the items for metrics.
 
-    Shapes: masks :math:`(items + 1, R)` and :math:`(items)`
+    Shapes: masks :math:`(items + 1, R)`, :math:`(items)` and :math:`(items)`
     """
-    weight, measured = masks
+    weight, train, measured = masks
     if not training.shuffle:
-        return Planned(task, network, training, executor, known, weight)
+        return Planned(task, network, training, executor, known, weight, train)
     if executor.cuts:
         raise InputError(
             "Expected no shuffle for trees that are cut into parts; got shuffle. Leave --shuffle out, or use "

@@ -50,6 +50,7 @@ class Trainer:
         executor: how the work is executed; by default steps on a GPU are captured once and replayed.
         threads: number of CPU threads. By default one for small networks and graphs, where several threads would mostly
             wait for each other, and up to torch's own number for large ones.
+        company: runs that are trained in turns with these, and have the same batches.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Trainer:
         device: torch.device | str = "cpu",
         executor: Executor | None = None,
         threads: int | None = None,
+        company: Sequence[Run] = (),
     ) -> None:
         check_arguments(task, network, training, runs, executor)
         for run in runs:
@@ -93,8 +95,9 @@ class Trainer:
         self.train_mask, self.train_weight = (
             F.pad(each, (0, 0, 0, 1)) for each in (self.train_mask, self.train_weight)
         )
+        train = torch.stack([run.split.train for run in (*runs, *company)], 1).any(1)
         measured = ((self.val_mask + self.test_mask) > 0).any(1)
-        masked = (self.train_weight, measured)
+        masked = (self.train_weight, train, measured)
         self.source = source_for(task, self.network, training, self.executor, self.known, masked)
         largest = max(threads_for(self.network, batch.plan) for batch in self.source.largest)
         self.threads = largest if threads is None else count_threads(threads)
