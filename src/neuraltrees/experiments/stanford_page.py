@@ -44,8 +44,9 @@ def draw(results: Results, folder: Path) -> list[Block]:
     return [
         "All methods see the same geometry relative to the room. Networks have the same recipe (residual rounds, layer "
         "norm, averaged weights) and the same values of dropout and numbers of epochs to choose from, by validation "
-        f"accuracy{f' ({taken})' if taken else ''}. An answer is the mean of so many networks per split: {averaged} of the nodes; beside it, that of "
-        "one network. The head is a conditional random field whose tables are mixed by the geometry of edges; training "
+        f"accuracy{f' ({taken})' if taken else ''}. An answer is the mean of so many networks per split: {averaged} of "
+        "the nodes; beside it, that of one network. The head is a conditional random field whose tables are mixed by "
+        "the geometry of edges; training "
         "labels are evidence. As inputs, they are read by the network, which learns to find those that are hidden from "
         "it. Extra-trees see neighbours' features and training labels; below the head, which learns from what they "
         "answer for training nodes that they were not trained on (`CRFPosterior`), a node's own features alone.",

@@ -3,8 +3,8 @@
 All methods see the same geometry (`SceneGeometry`) and the same splits. Every network has the same recipe and the same
 few values of dropout and numbers of epochs to choose from; the choice is made by validation accuracy over all splits,
 for each method, at two of the training shares; the other shares take it over. Then several networks are trained per
-split, with other seeds, and their answers averaged. A CRF on top of extra-trees, which read the features of a node alone, has a few values of its prior to choose
-from, in the same way.
+split, with other seeds, and their answers averaged. A CRF on top of extra-trees, which read the features of a node
+alone, has a few values of its prior to choose from, in the same way.
 """
 
 from __future__ import annotations
