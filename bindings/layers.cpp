@@ -1,9 +1,10 @@
-// Parts of layers: sums of messages, and batch norm with what follows it.
+// Parts of layers: matrix products, sums of messages, and batch norm with what follows it.
 #include <nanobind/stl/optional.h>
 
 #include "arrays.hpp"
 #include "neuraltrees/error.hpp"
 #include "neuraltrees/norm_relu.hpp"
+#include "neuraltrees/products.hpp"
 #include "neuraltrees/relu_sum.hpp"
 
 using namespace bindings;
@@ -173,9 +174,33 @@ void bind_norms(nb::module_& m) {
         "of_shift"_a.noconvert(), "threads"_a);
 }
 
+template <typename T>
+using Stack = nb::ndarray<T, nb::ndim<3>, nb::device::cpu>;
+
+template <typename T>
+nt::Matrices<T> matrices(const Stack<T>& given) {
+    return {given.data(), given.stride(0), given.stride(1), given.stride(2)};
+}
+
+void bind_products(nb::module_& m) {
+    m.def("multiplies_faster", &nt::multiplies_faster);
+    m.def(
+        "multiply",
+        [](const Stack<const float>& a, const Stack<const float>& b, const Stack<float>& out, int threads) {
+            const auto size = [](const auto& of, std::size_t i) { return static_cast<std::int64_t>(of.shape(i)); };
+            const nt::ProductShape shape{size(a, 0), size(a, 1), size(a, 2), size(b, 2)};
+            expect(size(b, 0) == shape.runs && size(out, 0) == shape.runs && size(b, 1) == shape.depth &&
+                       size(out, 1) == shape.rows && size(out, 2) == shape.columns,
+                   "Expected factors and results of matching shapes; got other shapes.");
+            run([&](nt::Watch watch) { nt::multiply(shape, matrices(a), matrices(b), matrices(out), threads, watch); });
+        },
+        "a"_a.noconvert(), "b"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+}
+
 }  // namespace
 
 void bindings::bind_layers(nb::module_& m) {
+    bind_products(m);
     bind_relu_sums<float>(m);
     bind_relu_sums<double>(m);
     bind_norms<float>(m);

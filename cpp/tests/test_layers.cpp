@@ -1,9 +1,11 @@
+#include <array>
 #include <cmath>
 #include <random>
 
 #include "check.hpp"
 #include "neuraltrees/error.hpp"
 #include "neuraltrees/norm_relu.hpp"
+#include "neuraltrees/products.hpp"
 #include "neuraltrees/relu_sum.hpp"
 
 using namespace neuraltrees;
@@ -50,6 +52,45 @@ double slope(Of&& of, Rows at, const Rows& way) {
 }
 
 }  // namespace
+
+TEST(products_of_all_layouts) {
+    std::mt19937_64 random(4);
+    const std::int64_t sizes[][4] = {{1, 1, 1, 1},    {2, 7, 5, 3},     {3, 13, 300, 130}, {1, 1600, 2, 70},
+                                     {2, 6, 513, 16}, {1, 5, 0, 4},     {0, 3, 3, 3},      {1, 0, 3, 3},
+                                     {2, 3, 3, 0},    {1, 20, 17, 264}, {1, 3100, 1, 1}};
+    for (const auto& [runs, rows, depth, columns] : sizes) {
+        const Rows left = numbers(runs * rows * depth, random), right = numbers(runs * depth * columns, random);
+        const std::vector<float> a(left.begin(), left.end()), b(right.begin(), right.end());
+        // Left: runs first, or rows first, or columns first. Right: as it is or transposed.
+        for (const auto& [run, row, column] :
+             {std::array{rows * depth, depth, std::int64_t{1}}, std::array{depth, runs * depth, std::int64_t{1}},
+              std::array{rows, std::int64_t{1}, runs * rows}}) {
+            for (const bool transposed : {false, true}) {
+                const Matrices<const float> first{a.data(), run, row, column};
+                const Matrices<const float> second{b.data(), depth * columns, transposed ? 1 : columns,
+                                                   transposed ? depth : 1};
+                std::vector<float> out(runs * rows * columns, NAN), again = out;
+                multiply({runs, rows, depth, columns}, first, second, {out.data(), columns, runs * columns, 1}, 1);
+                multiply({runs, rows, depth, columns}, first, second, {again.data(), columns, runs * columns, 1}, 3);
+                CHECK(out == again);
+                double most = 0;
+                for (std::int64_t r = 0; r < runs; ++r)
+                    for (std::int64_t i = 0; i < rows; ++i)
+                        for (std::int64_t j = 0; j < columns; ++j) {
+                            double sum = 0;
+                            for (std::int64_t k = 0; k < depth; ++k)
+                                sum += double{a[r * run + i * row + k * column]} *
+                                       b[r * second.run + k * second.row + j * second.column];
+                            most = std::max(most, std::abs(sum - out[(i * runs + r) * columns + j]));
+                        }
+                CHECK(most < 1e-6 * (1 + depth));
+            }
+        }
+    }
+    float one = 1;
+    CHECK_THROWS(multiply({1, 1, 1, 2}, {&one, 1, 1, 1}, {&one, 1, 1, 1}, {&one, 1, 1, 2}, 1), InputError,
+                 "Expected results whose columns are neighbours; got another layout.");
+}
 
 TEST(relu_sums_and_their_gradients) {
     std::mt19937_64 random(1);

@@ -126,10 +126,10 @@ def test_all_networks_have_the_same_effort() -> None:
     trials = [trial for share in protocol.shares for trial in protocol.trials(share)]
     assert {trial["share"] for trial in trials} == set(shares) == set(protocol.chosen_at)
     for method in METHODS:
-        for share in Protocol().shares:
+        for share in shares:
             mine = [each for each in trials if (each["method"], each["share"]) == (method, share)]
-            assert len(mine) == len(Protocol().dropout) * len(Protocol().epochs)
-    assert len({Protocol().training(each, 100) for each in trials}) == len(Protocol().epochs)
+            assert len(mine) == len(protocol.dropout) * len(protocol.epochs)
+    assert len({protocol.training(each, 100) for each in trials}) == len(protocol.epochs)
 
 
 def test_verdicts() -> None:

@@ -2,10 +2,83 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import Any
+
 import pytest
 import torch
+from torch import Tensor
 
+from neuraltrees._core import native
+from neuraltrees.nn.ensemble import linear
 from neuraltrees.nn.ensemble.linear import RunLinear, weight_gradient
+from neuraltrees.training.device import rounded_products
+
+
+@pytest.fixture
+def multiplied(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The core is used on any processor; the shapes of what it computed."""
+    shapes: list[tuple[int, ...]] = []
+    multiply = native.multiply
+
+    def noted(a: Any, b: Any, out: Any, threads: int) -> None:
+        shapes.append(out.shape)
+        multiply(a, b, out, threads)
+
+    monkeypatch.setattr(linear, "MULTIPLIES", True)
+    monkeypatch.setattr(native, "multiply", noted)
+    return shapes
+
+
+def answers(layer: RunLinear, h: Tensor) -> list[Tensor]:
+    """The states after a layer, and the gradients of its weights and of those before it."""
+    h = h.detach().requires_grad_()
+    z = layer.multiply(h)
+    return [z.detach(), *torch.autograd.grad(z.sin().sum(), [layer.weight, h])]
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+@pytest.mark.parametrize(("inputs", "outputs"), [(33, 64), (128, 35), (300, 17)])
+def test_products_of_the_core(multiplied: list[tuple[int, ...]], runs: int, inputs: int, outputs: int) -> None:
+    torch.manual_seed(0)
+    layer, h = RunLinear(inputs, outputs, runs), torch.randn(70, runs, inputs)
+    found = answers(layer, h)
+    assert multiplied == [(runs, 70, outputs), (runs, 70, inputs), (runs, inputs, outputs)]
+    for mine, exact in zip(found, answers(layer.double(), h.double()), strict=True):
+        assert mine.dtype == torch.float32
+        torch.testing.assert_close(mine, exact.float(), rtol=1e-4, atol=2e-5)
+    assert len(multiplied) == 3, "the core computes in float32"
+
+
+def test_a_gradient_that_is_one_number(multiplied: list[tuple[int, ...]]) -> None:
+    layer, h = RunLinear(32, 64, 2), torch.randn(40, 2, 32, requires_grad=True)
+    layer.multiply(h).sum().backward()  # its gradient has no strides
+    assert len(multiplied) == 3 and h.grad is not None
+    torch.testing.assert_close(h.grad, layer.weight.detach().sum(2).expand(40, 2, 32))
+
+
+@pytest.mark.parametrize("rows", [2, 70])
+def test_small_products_and_rounded_ones_are_not_for_the_core(multiplied: list[tuple[int, ...]], rows: int) -> None:
+    layer, h = RunLinear(64, 64, 2), torch.randn(rows, 2, 64)
+    with rounded_products(torch.device("cpu"), tf32=False, bf16=True) if rows > 2 else nullcontext():
+        layer(h)
+    assert not multiplied
+
+
+def test_no_second_derivatives(multiplied: list[tuple[int, ...]]) -> None:
+    layer, h = RunLinear(64, 64, 2), torch.randn(70, 2, 64, requires_grad=True)
+    (grad,) = torch.autograd.grad(layer(h).sin().sum(), h, create_graph=True)
+    assert multiplied
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        grad.sum().backward()
+
+
+def test_layouts_that_the_core_refuses() -> None:
+    a, b = (torch.randn(2, 3, 4).numpy() for _ in range(2))
+    with pytest.raises(ValueError, match="matching shapes"):
+        native.multiply(a, b, a, 1)
+    with pytest.raises(ValueError, match="neighbours"):
+        native.multiply(a, b.transpose(0, 2, 1), torch.empty(2, 3, 3).transpose(1, 2).numpy(), 1)
 
 
 @pytest.mark.parametrize("runs", [1, 2, 5])
