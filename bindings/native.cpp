@@ -292,6 +292,8 @@ void bind_htrees(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_native, m) {
+    // What global variables of a script still hold when Python ends is no error of the script.
+    nb::set_leak_warnings(false);
     m.doc() =
         "The compute core of neuraltrees: graphs, tree decompositions, sampling, H-trees, inference and sweeps on flat "
         "arrays.";

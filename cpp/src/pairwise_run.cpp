@@ -1,14 +1,15 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <numeric>
 
+#include "largest_labels.hpp"
 #include "neuraltrees/buffer.hpp"
 #include "neuraltrees/clones.hpp"
 #include "neuraltrees/pairwise.hpp"
 #include "neuraltrees/table_blocks.hpp"
+#include "pairwise_step.hpp"
 
 namespace neuraltrees {
 namespace {
@@ -48,43 +49,6 @@ Range shifted(std::span<double> values) {
     for (double& x : values) x -= largest;
     return {largest, largest - smallest, sound};
 }
-
-/// The places of the factors of a step while its rows are visited; those along the last axis of the separator in an
-/// inner loop.
-struct Visit {
-    int depth = 0;
-    std::int64_t sizes[most_pairwise_axes], at[most_pairwise_axes];
-
-    Visit(const PairwisePlan& plan, const PairwisePlan::Step& step) : depth(step.depth) {
-        for (int a = 0; a < depth; ++a) {
-            sizes[a] = plan.steps[plan.separator[step.separator + a]].states;
-            at[a] = 0;
-        }
-    }
-
-    std::int64_t inner() const { return depth ? sizes[depth - 1] : 1; }
-
-    /// Goes to the next place along all axes but the last; false after the last place.
-    template <typename Move>
-    bool next(Move&& move) {
-        for (int a = depth - 2; a >= 0; --a) {
-            if (++at[a] < sizes[a]) {
-                move(a, 1);
-                return true;
-            }
-            at[a] = 0;
-            move(a, 1 - sizes[a]);
-        }
-        return false;
-    }
-};
-
-/// A factor of a step: an entry per state of the step's node at every place.
-struct Factor {
-    double* data;
-    const std::int64_t* strides;
-    std::int64_t inner;
-};
 
 class Run {
 public:
@@ -132,52 +96,6 @@ double Run::entry(const PairwiseTables<Real>& given, std::int64_t edge, std::int
     return sum;
 }
 
-constexpr int lanes = 8;  // rows whose largest entries are found at once
-using Lanes [[gnu::vector_size(lanes * sizeof(double))]] = double;
-
-/// The `most` largest entries of some rows, in descending order; of all entries, those that are larger move up.
-///
-/// Shapes: columns width x lanes, best most x lanes
-template <int N>
-NEURALTREES_INLINE void insert_all(std::span<const double> columns, int most, double* best) {
-    const int size = N > 0 ? N : most;
-    std::fill_n(best, size * lanes, -infinite);
-    auto* const rows = reinterpret_cast<Lanes*>(best);
-    for (std::size_t c = 0; c < columns.size(); c += lanes) {
-        Lanes x = *reinterpret_cast<const Lanes*>(columns.data() + c);
-        for (int s = 0; s < size; ++s) {
-            const Lanes old = rows[s];
-            rows[s] = old < x ? x : old;
-            x = old < x ? old : x;
-        }
-    }
-}
-
-NEURALTREES_CLONES void find_largest(std::span<const double> columns, int most, double* best) {
-    switch (most) {
-        case 4: return insert_all<4>(columns, most, best);
-        case 8: return insert_all<8>(columns, most, best);
-        default: return insert_all<0>(columns, most, best);
-    }
-}
-
-/// The labels of a node with the largest potentials in ascending order, given the least of these potentials; of equal
-/// ones the first. `place` has room for all labels.
-void keep_largest(std::span<const double> own, double least, std::span<std::int32_t> kept, std::int32_t* place) {
-    const auto most = std::ssize(kept);
-    std::ptrdiff_t count = 0;
-    for (std::int32_t label = 0; label < std::ssize(own); ++label) {
-        place[count] = label;
-        count += own[label] >= least;
-    }
-    for (std::ptrdiff_t i = count; count > most; --count) {
-        while (own[place[--i]] > least) {
-        }
-        std::copy(place + i + 1, place + count, place + i);
-    }
-    std::copy(place, place + most, kept.begin());
-}
-
 /// Of every step with more labels than it keeps, the least potential of those that it keeps.
 BufferOf<double> Run::least_kept(const double* rows, std::int64_t width) const {
     std::vector<std::int64_t> chosen;
@@ -186,6 +104,7 @@ BufferOf<double> Run::least_kept(const double* rows, std::int64_t width) const {
     BufferOf<double> least(std::ssize(plan_.steps));
     if (chosen.empty()) return least;
     const int most = plan_.steps[chosen[0]].states;  // all of them keep as many
+    constexpr int lanes = largest_lanes;
     const BufferOf<double> columns(width * lanes), best(std::int64_t{most} * lanes);
     for (std::size_t first = 0; first < chosen.size(); first += lanes) {
         const std::size_t used = std::min<std::size_t>(lanes, chosen.size() - first);
@@ -341,119 +260,6 @@ int Run::factors(std::size_t i, bool with_pairs, double* messages) {
         add(messages + plan_.steps[plan_.children[k]].message);
     const auto inner = std::ranges::stable_partition(factors_, [](const Factor& f) { return f.inner == 0; });
     return static_cast<int>(inner.begin() - factors_.begin());
-}
-
-/// A row of a table with N entries, or with any number of them if N is 0; those with few stay in registers.
-template <int N>
-struct Row {
-    typedef double Entries __attribute__((vector_size(N * sizeof(double))));
-    Entries entries;
-
-    NEURALTREES_INLINE Row(const double* from, int) { std::memcpy(&entries, from, sizeof entries); }
-    NEURALTREES_INLINE void add(const Row& other) { entries += other.entries; }
-    NEURALTREES_INLINE void multiply(const double* other) { entries *= Row(other, N).entries; }
-    NEURALTREES_INLINE void multiply(double factor) { entries *= factor; }
-    NEURALTREES_INLINE void store(double* to) const { std::memcpy(to, &entries, sizeof entries); }
-    NEURALTREES_INLINE double total() const {
-        double part[N];
-        store(part);
-        for (int half = N / 2; half > 0; half /= 2)
-            for (int s = 0; s < half; ++s) part[s] += part[s + half];
-        return part[0];
-    }
-};
-
-template <>
-struct Row<0> {
-    int size;
-    double entries[most_pairwise_states];
-
-    Row(const double* from, int n) : size(n) { std::copy(from, from + n, entries); }
-    Row(const Row& other) : Row(other.entries, other.size) {}
-    void add(const Row& other) {
-        for (int s = 0; s < size; ++s) entries[s] += other.entries[s];
-    }
-    void multiply(const double* other) {
-        for (int s = 0; s < size; ++s) entries[s] *= other[s];
-    }
-    void multiply(double factor) {
-        for (int s = 0; s < size; ++s) entries[s] *= factor;
-    }
-    void store(double* to) const { std::copy(entries, entries + size, to); }
-    double total() const {
-        double part[4] = {};
-        const int whole = size / 4 * 4;
-        for (int s = 0; s < whole; s += 4)
-            for (int j = 0; j < 4; ++j) part[j] += entries[s + j];
-        for (int s = whole; s < size; ++s) part[s - whole] += entries[s];
-        return (part[0] + part[2]) + (part[1] + part[3]);
-    }
-};
-
-/// All rows of a table and their sums.
-template <int N>
-NEURALTREES_INLINE void fill(const double* unary, std::span<Factor> factors, int outer, Visit& visit, int n,
-                             double* table, double* message) {
-    const std::int64_t inner = visit.inner();
-    do {
-        Row<N> base(unary, n);
-        for (int f = 0; f < outer; ++f) base.multiply(factors[f].data);
-        for (std::int64_t r = 0; r < inner; ++r, table += n) {
-            Row<N> row = base;
-            for (std::size_t f = outer; f < factors.size(); ++f) row.multiply(factors[f].data + r * factors[f].inner);
-            row.store(table);
-            *message++ = row.total();
-        }
-    } while (visit.next([&](int a, std::int64_t by) {
-        for (Factor& f : factors) f.data += f.strides[a] * by;
-    }));
-}
-
-/// The distributions of all rows, added to that of the node and to those of the children's separators.
-template <int N>
-NEURALTREES_INLINE void spread(const double* weight, std::span<Factor> children, int outer, Visit& visit, int n,
-                               const double* table, double* own) {
-    const std::int64_t inner = visit.inner();
-    const auto add = [n](double* out, const Row<N>& row) {
-        Row<N> sum(out, n);
-        sum.add(row);
-        sum.store(out);
-    };
-    double sum_of[most_pairwise_states];
-    do {
-        std::fill_n(sum_of, n, 0.0);
-        Row<N> sum(sum_of, n);
-        for (std::int64_t r = 0; r < inner; ++r, table += n) {
-            Row<N> row(table, n);
-            row.multiply(*weight++);
-            sum.add(row);
-            for (std::size_t f = outer; f < children.size(); ++f) add(children[f].data + r * children[f].inner, row);
-        }
-        add(own, sum);
-        for (int f = 0; f < outer; ++f) add(children[f].data, sum);
-    } while (visit.next([&](int a, std::int64_t by) {
-        for (Factor& f : children) f.data += f.strides[a] * by;
-    }));
-}
-
-NEURALTREES_CLONES void fill_table(const double* unary, std::span<Factor> factors, int outer, Visit& visit, int n,
-                                   double* table, double* message) {
-    switch (n) {
-        case 2: return fill<2>(unary, factors, outer, visit, n, table, message);
-        case 4: return fill<4>(unary, factors, outer, visit, n, table, message);
-        case 8: return fill<8>(unary, factors, outer, visit, n, table, message);
-        default: return fill<0>(unary, factors, outer, visit, n, table, message);
-    }
-}
-
-NEURALTREES_CLONES void spread_table(const double* weight, std::span<Factor> children, int outer, Visit& visit, int n,
-                                     const double* table, double* own) {
-    switch (n) {
-        case 2: return spread<2>(weight, children, outer, visit, n, table, own);
-        case 4: return spread<4>(weight, children, outer, visit, n, table, own);
-        case 8: return spread<8>(weight, children, outer, visit, n, table, own);
-        default: return spread<0>(weight, children, outer, visit, n, table, own);
-    }
 }
 
 /// Weights of the rows of a table: their probabilities over their sums, which have been multiplied by `scale`.
