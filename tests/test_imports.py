@@ -26,6 +26,7 @@ ORDER = [
     "options",
     "movable",
     "_core",
+    "products",
     "graph",
     "graph_files",
     "decomposition",

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuraltrees import products
 from neuraltrees._core import native
-from neuraltrees.nn.ensemble import linear
 from neuraltrees.nn.ensemble.linear import RunLinear, weight_gradient
 from neuraltrees.training.device import rounded_products
 
@@ -25,7 +25,7 @@ def multiplied(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
         shapes.append(out.shape)
         multiply(a, b, out, threads)
 
-    monkeypatch.setattr(linear, "MULTIPLIES", True)
+    monkeypatch.setattr(products, "_faster", lambda: True)
     monkeypatch.setattr(native, "multiply", noted)
     return shapes
 
@@ -71,14 +71,6 @@ def test_no_second_derivatives(multiplied: list[tuple[int, ...]]) -> None:
     assert multiplied
     with pytest.raises(RuntimeError, match="once_differentiable"):
         grad.sum().backward()
-
-
-def test_layouts_that_the_core_refuses() -> None:
-    a, b = (torch.randn(2, 3, 4).numpy() for _ in range(2))
-    with pytest.raises(ValueError, match="matching shapes"):
-        native.multiply(a, b, a, 1)
-    with pytest.raises(ValueError, match="neighbours"):
-        native.multiply(a, b.transpose(0, 2, 1), torch.empty(2, 3, 3).transpose(1, 2).numpy(), 1)
 
 
 @pytest.mark.parametrize("runs", [1, 2, 5])

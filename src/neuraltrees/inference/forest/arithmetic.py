@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from neuraltrees.inference.tables import LARGE, room
+from neuraltrees.products import StackProduct, multiply, suits_core
 
 
 def matmul(left: Tensor, right: Tensor) -> Tensor:
@@ -15,13 +16,21 @@ def matmul(left: Tensor, right: Tensor) -> Tensor:
     """
     (rows, inner), columns = left.shape[-2:], right.shape[-1]
     entries = max(left.numel() * columns, right.numel() * rows) // inner
-    if entries < LARGE or left.requires_grad or right.requires_grad:
+    if entries < LARGE:
         return left @ right
     stack = tuple(map(max, left.shape[:-2], right.shape[:-2]))
-    left = left.expand(*stack, rows, inner).reshape(-1, rows, inner)
-    right = right.expand(*stack, inner, columns).reshape(-1, inner, columns)
-    out = room(entries, (len(left), rows, columns), left)
-    return torch.bmm(left, right, out=out).view(*stack, rows, columns)
+    one = left.expand(*stack, rows, inner).reshape(-1, rows, inner)
+    other = right.expand(*stack, inner, columns).reshape(-1, inner, columns)
+    if not (left.requires_grad or right.requires_grad):
+        out = room(entries, (len(one), rows, columns), left)
+        if out is None:
+            out = left.new_empty(len(one), rows, columns)
+        multiply(one, other, out)
+    elif suits_core(one, other):
+        out = StackProduct.apply(one, other)  # type: ignore[no-untyped-call]  # torch has no types here
+    else:
+        return left @ right
+    return out.view(*stack, rows, columns)
 
 
 def times(table: Tensor, factor: Tensor, ours: bool = True) -> Tensor:

@@ -9,17 +9,15 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from neuraltrees._core import native
 from neuraltrees.nn.ensemble.combined import Combined
 from neuraltrees.nn.ensemble.precision import autocasts
 from neuraltrees.nn.ensemble.sparse import SparseMap
+from neuraltrees.products import multiply, suits_core
 
 States: TypeAlias = Tensor | SparseMap | Combined
 
 SHARES = (16, 8, 4, 2)  # numbers of shares that rows may be divided into, for gradients of weights on a GPU
 ROWS = 128  # the least number of rows of a share
-MULTIPLIES = native.multiplies_faster()
-COLUMNS, WORK = 8, 2**14  # the fewest columns and multiplications per run for the core
 
 
 class RunLinear(nn.Module):
@@ -88,7 +86,7 @@ def product(h: States, weight: Tensor) -> Tensor:
     runs, size, out = weight.shape
     if h.dim() == 2:  # one product with the weights of all runs, concatenated
         return (h @ weight.transpose(0, 1).reshape(size, -1)).view(-1, runs, out)
-    if runs == 1 and not MULTIPLIES:
+    if runs == 1 and not suits_core(h.transpose(0, 1), weight):
         return (h.squeeze(1) @ weight[0]).unsqueeze(1)
     # The compiler chooses the layout itself, and autocast the precision.
     if torch.compiler.is_compiling() or autocasts(h):
@@ -120,31 +118,16 @@ class _RunProduct(torch.autograd.Function):
 
 
 def _multiply(a: Tensor, b: Tensor, out: Tensor) -> None:
-    """The products of all pairs: on a CPU by the core, if it is faster, else one after another, since torch would copy
+    """The products of all pairs, one after another on a CPU where the core does not compute them, since torch copies
     what it multiplies at once in bfloat16.
 
     Shapes: a :math:`(R, N, F)`, b :math:`(R, F, O)`, out :math:`(R, N, O)`
     """
-    if a.device.type != "cpu":
-        torch.bmm(a, b, out=out)
-    elif _suit_core(a, b, out):
-        native.multiply(a.detach().numpy(), b.detach().numpy(), out.numpy(), torch.get_num_threads())
-    else:
-        for one, other, into in zip(a, b, out, strict=True):
-            torch.mm(one, other, out=into)
-
-
-def _suit_core(a: Tensor, b: Tensor, out: Tensor) -> bool:
-    """Whether the core computes these products, and faster than torch."""
-    onednn: Any = torch.backends.mkldnn
-    return (
-        MULTIPLIES
-        and all(type(each) in (Tensor, nn.Parameter) and each.dtype == torch.float32 for each in (a, b, out))
-        and b.shape[2] >= COLUMNS
-        and out.stride(2) == 1
-        and a.shape[1] * a.shape[2] * b.shape[2] >= WORK
-        and onednn.matmul.fp32_precision != "bf16"
-    )
+    if a.device.type != "cpu" or suits_core(a, b):
+        multiply(a, b, out)
+        return
+    for one, other, into in zip(a, b, out, strict=True):
+        torch.mm(one, other, out=into)
 
 
 def weight_gradient(h: Tensor, grad: Tensor, shares: int = 1) -> Tensor:
