@@ -90,8 +90,12 @@ auto run(Work&& work, double seconds = std::numeric_limits<double>::infinity(), 
     }
 }
 
-using Id2 = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Doubles = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using RowsOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Id2 = Rows<std::int64_t>;
+using Doubles = Rows<double>;
 
 inline std::string_view text_of(const nb::bytes& given) { return {given.c_str(), given.size()}; }
 

@@ -12,10 +12,6 @@ using namespace bindings;
 namespace {
 
 template <typename T>
-using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using RowsOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <typename T>
 using Channels = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Entries = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 

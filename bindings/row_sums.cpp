@@ -10,8 +10,8 @@ using namespace bindings;
 
 namespace {
 
-using Floats = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using FloatsOut = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Floats = Rows<float>;
+using FloatsOut = RowsOut<float>;
 
 }  // namespace
 

@@ -12,11 +12,6 @@ using namespace bindings;
 
 namespace {
 
-template <typename T>
-using Rows = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using RowsOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
 nb::tuple arrays_of(nt::RootedForest&& forest) {
     return nb::make_tuple(give(std::move(forest.order)), give(std::move(forest.parent)),
                           give(std::move(forest.tree_ptr)), forest.depth, forest.largest);
