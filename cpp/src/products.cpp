@@ -115,7 +115,7 @@ NEURALTREES_CLONES void multiply_part(const Part& part, const Matrices<const flo
 }  // namespace
 
 bool multiplies_faster() {
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
+#if NEURALTREES_CLONED
     __builtin_cpu_init();
     return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f");
 #else
