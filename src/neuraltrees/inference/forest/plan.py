@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias, TypeVar
 
 from torch import Tensor
@@ -146,3 +148,14 @@ class Chunk:
     entries: int
     stacks: tuple[Stack, ...]
     copied: int
+
+    @cached_property
+    def borders(self) -> dict[int, list[int]]:
+        """The rows at which the messages of every group are divided among senders, from 0 on."""
+        found: defaultdict[int, set[int]] = defaultdict(lambda: {0})
+        for group in self.groups:
+            sides = [side for side in (group.left, group.right) if side is not None]
+            inboxes = [group.inbox, *(part.inbox for side in sides for part in side.parts)]
+            for sender in (sender for inbox in inboxes if inbox is not None for sender in inbox.senders):
+                found[sender.group] |= {sender.start, sender.stop}
+        return {group: sorted(rows) for group, rows in found.items()}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
 from neuraltrees.inference.forest.arithmetic import corner, matmul, over, times
-from neuraltrees.inference.forest.plan import Chunk, Group, Inbox, Part, Side, Space, Stack
+from neuraltrees.inference.forest.plan import Chunk, Group, Inbox, Part, Sender, Side, Space, Stack
 from neuraltrees.inference.passes import Reduced, condition
 
 Reduce: TypeAlias = Callable[[Tensor], Reduced]
@@ -84,13 +85,15 @@ class Upwards:
         """The pass of a chunk; for the arguments see `collect`."""
         neutral = 0.0 if space == "log" else 1.0
         stacks = [_stacked(stack, tables[stack.use], neutral) for stack in chunk.stacks]
-        return cls(stacks, reduce if space == "log" else None)
+        return cls(stacks, chunk.borders, reduce if space == "log" else None)
 
-    def __init__(self, stacks: list[Tensor], reduce: Reduce | None) -> None:
+    def __init__(self, stacks: list[Tensor], borders: Mapping[int, Sequence[int]], reduce: Reduce | None) -> None:
         self.stacks = stacks
+        self.borders = borders
         self.reduce = reduce
         self.log = reduce is not None
         self.messages: dict[int, Tensor] = {}
+        self.pieces: dict[int, dict[int, Tensor]] = {}
         self.lowest: list[Tensor] = []
 
     def sum_out(self, number: int, group: Group, own: Tensor) -> tuple[Step, Tensor]:
@@ -114,6 +117,7 @@ class Upwards:
             self.messages[number] = message
         for each in group.spent:
             del self.messages[each]
+            self.pieces.pop(each, None)
         return step, share
 
     def _in_linear_space(self, group: Group, own: Tensor) -> tuple[Step, Tensor | None, Tensor]:
@@ -190,9 +194,26 @@ class Upwards:
         """All messages of an inbox, concatenated."""
         found = []
         for sender in inbox.senders:
-            message = self.messages[sender.group][:, sender.start : sender.stop]
+            message = self._sent(sender)
             found.append(message if sender.order is None else message.permute(0, 1, *(2 + i for i in sender.order)))
         return torch.cat(found, 1) if len(found) > 1 else found[0].contiguous()
+
+    def _sent(self, sender: Sender) -> Tensor:
+        """The messages of a sender.
+
+        Where a gradient is needed, the messages of a group are split once: the gradients of slices would each be
+        filled up with zeros.
+        """
+        message = self.messages[sender.group]
+        if not message.requires_grad:
+            return message[:, sender.start : sender.stop]
+        if sender.group not in self.pieces:
+            borders = [*self.borders[sender.group], message.shape[1]]
+            sizes = [stop - start for start, stop in pairwise(borders)]
+            self.pieces[sender.group] = dict(zip(borders, torch.split(message, sizes, 1), strict=False))
+        piece = self.pieces[sender.group][sender.start]
+        assert piece.shape[1] == sender.stop - sender.start, "the rows of senders overlap"
+        return piece
 
 
 def _stacked(stack: Stack, tables: Tensor, neutral: float) -> Tensor:
