@@ -10,7 +10,7 @@ import pytest
 from neuraltrees.experiments.page import markdown
 from neuraltrees.experiments.scene_pool import make_pool
 from neuraltrees.experiments.structured_scenes import Protocol, run_statistics
-from neuraltrees.experiments.structured_scenes_page import STATISTICS, statistics_table
+from neuraltrees.experiments.structured_scenes_page import STATISTICS, networks_table, statistics_table
 from neuraltrees.tuning.store import Results
 
 TINY = replace(Protocol().quick(), networks=replace(Protocol().quick().networks, held_out=(10, 20), runs=2))
@@ -34,6 +34,20 @@ def test_a_method_that_has_its_place_in_every_setting() -> None:
     assert {place[1:] for place in settings if place[0] == STATISTICS} == {
         place[1:] for place in settings if place[0] == "head"
     }
+
+
+def test_the_table_of_networks_below_the_head() -> None:
+    def record(method: str, scenes: int, coupling: float, test: float) -> dict[str, Any]:
+        runs = [{"test": test + step, "calibration_error": 0.02} for step in (0.0, 0.01, 0.02)]
+        return {"name": {"method": method, "scenes": scenes, "coupling": coupling}, "runs": runs}
+
+    plain = [record("gnn", 60, 1.0, 0.5), record("neural-tree", 60, 1.0, 0.6), record("head", 60, 1.0, 0.7)]
+    below = [record("gnn + head", 60, 1.0, 0.65), record("neural-tree + head", 60, 1.0, 0.63)]
+    alone = [record("gnn + head", 30, 2.0, 0.5)]
+    results = Results("x", [*plain, *below, *alone], {"middle": [30, 1.0]})
+    text = markdown([networks_table(results)])
+    assert "| 60 | 1 | +15.0" in text and "| +3.0" in text and "| -5.0" in text and "| 2.0, 2.0 |" in text
+    assert "| 30 | 2 | – | – | – | 2.0, – |" in text
 
 
 def test_the_table_names_the_distance_to_the_posterior_and_to_the_head() -> None:

@@ -17,6 +17,7 @@ SHOWN = {
     "gnn + head": "GNN + head",
     "neural-tree + head": "neural tree + head",
 }
+PLAIN = {name: SHOWN[name] for name in ("gnn", "neural-tree")}
 MORE_LOOKS = {
     "GNN + head": Look(ORANGE, "v", "--", ""),
     "neural tree + head": Look(PURPLE, "^", "--", ""),
@@ -38,6 +39,14 @@ def draw(results: Results, folder: Path) -> list[Block]:
     ]
     if not results.find(method=STATISTICS):
         statistics = []
+    networks: list[Block] = [
+        Heading("Networks below the head", 3),
+        "What the head adds to a network of the same recipe, and the better of the two networks with the head against "
+        "the head alone, which reads no neighbours' features. Calibration errors of GNN and neural tree with the head.",
+        networks_table(results),
+    ]
+    if not any(results.find(method=f"{name} + head") for name in PLAIN):
+        networks = []
     return [
         "The head is a conditional random field on the graph's own edges: a table per pair of node types, and "
         "potentials of nodes that are quadratic in their own features (alone) or come from the states of a network "
@@ -48,6 +57,7 @@ def draw(results: Results, folder: Path) -> list[Block]:
         accuracy_table(results, "scenes"),
         Heading(f"Label coupling, {size:,} training scenes", 3),
         accuracy_table(results, "coupling"),
+        *networks,
         *statistics,
         Heading("How much exactness matters", 3),
         "The same trained potentials, other inference: loopy belief propagation (50 rounds, damping 0.5) and naive "
@@ -69,7 +79,7 @@ def by_value(results: Results, over: str) -> dict[float, dict[str, Record]]:
 
 def best_network(methods: dict[str, Record]) -> Record | None:
     """The better of the two networks without a head, by test accuracy: the stronger rival."""
-    plain = [methods[name] for name in ("gnn", "neural-tree") if name in methods]
+    plain = [methods[name] for name in PLAIN if name in methods]
     return max(plain, key=lambda record: percent(column(record, "test")), default=None)
 
 
@@ -83,6 +93,30 @@ def accuracy_table(results: Results, over: str) -> Table:
         gap = _gap(head) if head else "–"
         rows.append([f"{value:,g}", f"{percent(column(some, 'posterior')):.1f}", *shown, more, gap])
     return Table([over, "posterior", *SHOWN.values(), "head − better network", "head − posterior"], rows)
+
+
+def networks_table(results: Results) -> Table:
+    """Networks with the head against those without, and against the head alone."""
+    rows = []
+    size = results.subject["middle"][0]
+    for over in ("scenes", "coupling"):
+        for value, methods in by_value(results, over).items():
+            below = {name: methods.get(f"{name} + head") for name in PLAIN}
+            if not any(below.values()) or (over == "scenes" and value == size):
+                continue
+            some = next(record for record in below.values() if record)
+            best = max((each for each in below.values() if each), key=lambda each: percent(column(each, "test")))
+            gains = [
+                paired(column(record, "test"), column(methods[name], "test")) if record and name in methods else "–"
+                for name, record in below.items()
+            ]
+            head = methods.get("head")
+            more = paired(column(best, "test"), column(head, "test")) if head else "–"
+            errors = [f"{percent(column(each, 'calibration_error')):.1f}" if each else "–" for each in below.values()]
+            place = [f"{some['name']['scenes']:,}", f"{some['name']['coupling']:g}"]
+            rows.append([*place, *gains, more, ", ".join(errors)])
+    header = ["scenes", "coupling", *(f"{title}: head adds" for title in PLAIN.values()), "best − exact head"]
+    return Table([*header, "calibration errors in %"], rows)
 
 
 def statistics_table(results: Results) -> Table:
