@@ -29,6 +29,8 @@ def multiply(a: Tensor, b: Tensor, out: Tensor) -> None:
 
 def suits_core(a: Tensor, b: Tensor) -> bool:
     """Whether the core computes the products of these stacks, and faster than PyTorch."""
+    if torch.compiler.is_compiling():
+        return False
     onednn: Any = torch.backends.mkldnn
     return (
         all(
@@ -40,7 +42,6 @@ def suits_core(a: Tensor, b: Tensor) -> bool:
         and b.shape[2] >= COLUMNS
         and a.shape[1] * a.shape[2] * b.shape[2] >= WORK
         and onednn.matmul.fp32_precision != "bf16"
-        and not torch.compiler.is_compiling()
     )
 
 
