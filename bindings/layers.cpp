@@ -109,6 +109,15 @@ bool per_channel(const nt::NormShape& shape, const Given&... given) {
 }
 
 template <typename T>
+nt::NormCopies<T> copies_of(const std::optional<In<T>>& copies, const nt::NormShape& shape) {
+    expect(!copies || static_cast<std::int64_t>(copies->size()) == shape.rows,
+           "Expected the number of copies of every row; got another number of them.");
+    const nt::NormCopies<T> found = nt::norm_copies<T>(copies ? copies->data() : nullptr, shape.rows);
+    expect(found.all >= 2, "Expected two nodes or more; got fewer.");
+    return found;
+}
+
+template <typename T>
 void bind_norms(nb::module_& m) {
     constexpr const char* shapes = "Expected rows of one shape and a number per channel; got other shapes.";
     m.def(
@@ -126,46 +135,50 @@ void bind_norms(nb::module_& m) {
         "out"_a.noconvert(), "threads"_a);
     m.def(
         "norm_relu",
-        [](const Rows<T>& h, std::int64_t size, const Channels<const T>& scale, const Channels<const T>& shift,
-           const Channels<T>& running_mean, const Channels<T>& running_var, double momentum, bool relu,
-           const std::optional<Entries>& entries, const std::optional<In<std::int32_t>>& keys, float low, float factor,
-           const std::optional<Rows<T>>& residual, const RowsOut<T>& out, const Channels<T>& mean,
-           const Channels<T>& inverse, int threads) {
+        [](const Rows<T>& h, std::int64_t size, const std::optional<In<T>>& copies, const Channels<const T>& scale,
+           const Channels<const T>& shift, const Channels<T>& running_mean, const Channels<T>& running_var,
+           double momentum, bool relu, const std::optional<Entries>& entries,
+           const std::optional<In<std::int32_t>>& keys, float low, float factor, const std::optional<Rows<T>>& residual,
+           const RowsOut<T>& out, const Channels<T>& mean, const Channels<T>& inverse, int threads) {
             const nt::NormShape shape = norm_shape<T>(h, size, 2);
             expect(alike(out, shape) && (!residual || alike(*residual, shape)) &&
                        per_channel(shape, scale, shift, running_mean, running_var, mean, inverse),
                    shapes);
+            const nt::NormCopies<T> nodes = copies_of<T>(copies, shape);
             const Drop drop(entries, keys, low, factor, shape);
             const nt::NormParameters<T> norm{scale.data(), shift.data(), running_mean.data(), running_var.data(),
                                              momentum};
             run([&](nt::Watch watch) {
-                nt::norm_relu<T>(shape, h.data(), norm, relu, drop.get(), pointer(residual), out.data(), mean.data(),
-                                 inverse.data(), threads, watch);
+                nt::norm_relu<T>(shape, h.data(), nodes, norm, relu, drop.get(), pointer(residual), out.data(),
+                                 mean.data(), inverse.data(), threads, watch);
             });
         },
-        "h"_a.noconvert(), "size"_a, "scale"_a.noconvert(), "shift"_a.noconvert(), "running_mean"_a.noconvert(),
-        "running_var"_a.noconvert(), "momentum"_a, "relu"_a, "entries"_a.noconvert().none(),
-        "keys"_a.noconvert().none(), "low"_a, "factor"_a, "residual"_a.noconvert().none(), "out"_a.noconvert(),
-        "mean"_a.noconvert(), "inverse"_a.noconvert(), "threads"_a);
+        "h"_a.noconvert(), "size"_a, "copies"_a.noconvert().none(), "scale"_a.noconvert(), "shift"_a.noconvert(),
+        "running_mean"_a.noconvert(), "running_var"_a.noconvert(), "momentum"_a, "relu"_a,
+        "entries"_a.noconvert().none(), "keys"_a.noconvert().none(), "low"_a, "factor"_a,
+        "residual"_a.noconvert().none(), "out"_a.noconvert(), "mean"_a.noconvert(), "inverse"_a.noconvert(),
+        "threads"_a);
     m.def(
         "norm_relu_gradients",
-        [](const Rows<T>& grad, const Rows<T>& h, std::int64_t size, const Channels<const T>& scale,
-           const Channels<const T>& shift, const Channels<const T>& mean, const Channels<const T>& inverse, bool relu,
-           const std::optional<Entries>& entries, const std::optional<In<std::int32_t>>& keys, float low, float factor,
-           const RowsOut<T>& of_h, const Channels<T>& of_scale, const Channels<T>& of_shift, int threads) {
+        [](const Rows<T>& grad, const Rows<T>& h, std::int64_t size, const std::optional<In<T>>& copies,
+           const Channels<const T>& scale, const Channels<const T>& shift, const Channels<const T>& mean,
+           const Channels<const T>& inverse, bool relu, const std::optional<Entries>& entries,
+           const std::optional<In<std::int32_t>>& keys, float low, float factor, const RowsOut<T>& of_h,
+           const Channels<T>& of_scale, const Channels<T>& of_shift, int threads) {
             const nt::NormShape shape = norm_shape<T>(h, size, 2);
             expect(alike(grad, shape) && alike(of_h, shape) &&
                        per_channel(shape, scale, shift, mean, inverse, of_scale, of_shift),
                    shapes);
+            const nt::NormCopies<T> nodes = copies_of<T>(copies, shape);
             const Drop drop(entries, keys, low, factor, shape);
             run([&](nt::Watch watch) {
-                nt::norm_relu_gradients<T>(shape, grad.data(), h.data(), scale.data(), shift.data(), mean.data(),
+                nt::norm_relu_gradients<T>(shape, grad.data(), h.data(), nodes, scale.data(), shift.data(), mean.data(),
                                            inverse.data(), relu, drop.get(), of_h.data(), of_scale.data(),
                                            of_shift.data(), threads, watch);
             });
         },
-        "grad"_a.noconvert(), "h"_a.noconvert(), "size"_a, "scale"_a.noconvert(), "shift"_a.noconvert(),
-        "mean"_a.noconvert(), "inverse"_a.noconvert(), "relu"_a, "entries"_a.noconvert().none(),
+        "grad"_a.noconvert(), "h"_a.noconvert(), "size"_a, "copies"_a.noconvert().none(), "scale"_a.noconvert(),
+        "shift"_a.noconvert(), "mean"_a.noconvert(), "inverse"_a.noconvert(), "relu"_a, "entries"_a.noconvert().none(),
         "keys"_a.noconvert().none(), "low"_a, "factor"_a, "of_h"_a.noconvert(), "of_scale"_a.noconvert(),
         "of_shift"_a.noconvert(), "threads"_a);
 }

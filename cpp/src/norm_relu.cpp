@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "neuraltrees/clones.hpp"
 #include "neuraltrees/parallel.hpp"
@@ -42,47 +43,64 @@ NEURALTREES_INLINE void kept(const Block& block, const DropHashes& drop, std::in
     }
 }
 
-/// Mean and mean squared difference from it of every channel: exact within chunks of rows, which are then combined.
+/// The mean of every channel, and the sum of squared differences from it: exact within chunks of rows, which are then
+/// combined.
 template <typename T>
-NEURALTREES_INLINE void moments(const Block& block, const T* h, double* __restrict mean, double* __restrict spread) {
+NEURALTREES_INLINE void moments(const Block& block, const T* h, const NormCopies<T>& copies, double* __restrict mean,
+                                double* __restrict spread) {
     std::fill_n(mean, block.width, 0.0);
     std::fill_n(spread, block.width, 0.0);
     T sum[most_channels], squares[most_channels];
+    double before = 0;  // nodes of the rows so far
     for (std::int64_t begin = 0; begin < block.shape.rows; begin += chunk_rows) {
-        const std::int64_t end = std::min(block.shape.rows, begin + chunk_rows), count = end - begin;
+        const std::int64_t end = std::min(block.shape.rows, begin + chunk_rows);
         std::fill_n(sum, block.width, T{0});
         std::fill_n(squares, block.width, T{0});
+        T count = static_cast<T>(end - begin);
+        if (copies.of_row) {
+            count = 0;
+            for (std::int64_t row = begin; row < end; ++row) {
+                const T* __restrict x = block.at(h, row);
+                const T times = copies.of_row[row];
+                count += times;
+                for (std::int64_t c = 0; c < block.width; ++c) sum[c] += times * x[c];
+            }
+        } else {
+            for (std::int64_t row = begin; row < end; ++row) {
+                const T* __restrict x = block.at(h, row);
+                for (std::int64_t c = 0; c < block.width; ++c) sum[c] += x[c];
+            }
+        }
+        for (std::int64_t c = 0; c < block.width; ++c) sum[c] /= count;
         for (std::int64_t row = begin; row < end; ++row) {
             const T* __restrict x = block.at(h, row);
-            for (std::int64_t c = 0; c < block.width; ++c) sum[c] += x[c];
+            const T times = copies.of_row ? copies.of_row[row] : T{1};
+            for (std::int64_t c = 0; c < block.width; ++c) squares[c] += times * ((x[c] - sum[c]) * (x[c] - sum[c]));
         }
-        for (std::int64_t c = 0; c < block.width; ++c) sum[c] /= static_cast<T>(count);
-        for (std::int64_t row = begin; row < end; ++row) {
-            const T* __restrict x = block.at(h, row);
-            for (std::int64_t c = 0; c < block.width; ++c) squares[c] += (x[c] - sum[c]) * (x[c] - sum[c]);
-        }
-        const double share = static_cast<double>(count) / static_cast<double>(end);
+        const auto here = static_cast<double>(count);
+        const double share = here / (before + here);
         for (std::int64_t c = 0; c < block.width; ++c) {
             const double step = static_cast<double>(sum[c]) - mean[c];
-            spread[c] += static_cast<double>(squares[c]) + step * step * static_cast<double>(begin) * share;
+            spread[c] += static_cast<double>(squares[c]) + step * step * before * share;
             mean[c] += step * share;
         }
+        before += here;
     }
 }
 
 template <typename T>
-NEURALTREES_INLINE void normalise(const Block& block, const T* h, const NormParameters<T>& norm, bool relu,
-                                  const DropHashes* drop, const T* residual, T* out, T* mean, T* inverse) {
+NEURALTREES_INLINE void normalise(const Block& block, const T* h, const NormCopies<T>& copies,
+                                  const NormParameters<T>& norm, bool relu, const DropHashes* drop, const T* residual,
+                                  T* out, T* mean, T* inverse) {
     double means[most_channels], spread[most_channels];
-    moments(block, h, means, spread);
+    moments(block, h, copies, means, spread);
     T middle[most_channels], factor[most_channels];
-    const auto rows = static_cast<double>(block.shape.rows);
     for (std::int64_t c = 0; c < block.width; ++c) {
         T* old = block.of_channel(norm.running_mean) + c;
         *old = static_cast<T>(*old + norm.momentum * (means[c] - *old));
         old = block.of_channel(norm.running_var) + c;
-        *old = static_cast<T>(*old + norm.momentum * (spread[c] / (rows - 1) - *old));
-        const double inverted = 1 / std::sqrt(spread[c] / rows + epsilon);
+        *old = static_cast<T>(*old + norm.momentum * (spread[c] / (copies.all - 1) - *old));
+        const double inverted = 1 / std::sqrt(spread[c] / copies.all + epsilon);
         block.of_channel(mean)[c] = middle[c] = static_cast<T>(means[c]);
         block.of_channel(inverse)[c] = static_cast<T>(inverted);
         factor[c] = static_cast<T>(block.of_channel(norm.scale)[c] * inverted);
@@ -107,9 +125,9 @@ NEURALTREES_INLINE void normalise(const Block& block, const T* h, const NormPara
 }
 
 template <typename T>
-NEURALTREES_INLINE void normalise_back(const Block& block, const T* grad, const T* h, const T* scale, const T* shift,
-                                       const T* mean, const T* inverse, bool relu, const DropHashes* drop, T* of_h,
-                                       T* of_scale, T* of_shift) {
+NEURALTREES_INLINE void normalise_back(const Block& block, const T* grad, const T* h, const NormCopies<T>& copies,
+                                       const T* scale, const T* shift, const T* mean, const T* inverse, bool relu,
+                                       const DropHashes* drop, T* of_h, T* of_scale, T* of_shift) {
     T middle[most_channels], inverted[most_channels], factor[most_channels], start[most_channels];
     for (std::int64_t c = 0; c < block.width; ++c) {
         middle[c] = block.of_channel(mean)[c];
@@ -145,19 +163,19 @@ NEURALTREES_INLINE void normalise_back(const Block& block, const T* grad, const 
             along[c] += product[c];
         }
     }
-    const auto rows = static_cast<double>(block.shape.rows);
     T constant[most_channels], slope[most_channels];
     for (std::int64_t c = 0; c < block.width; ++c) {
         block.of_channel(of_scale)[c] = static_cast<T>(along[c]);
         block.of_channel(of_shift)[c] = static_cast<T>(plain[c]);
-        constant[c] = static_cast<T>(plain[c] / rows);
-        slope[c] = static_cast<T>(along[c] / rows * inverted[c]);
+        constant[c] = static_cast<T>(plain[c] / copies.all);
+        slope[c] = static_cast<T>(along[c] / copies.all * inverted[c]);
     }
     for (std::int64_t row = 0; row < block.shape.rows; ++row) {
         const T* __restrict x = block.at(h, row);
         T* __restrict passed = block.at(of_h, row);
+        const T times = copies.of_row ? copies.of_row[row] : T{1};
         for (std::int64_t c = 0; c < block.width; ++c)
-            passed[c] = factor[c] * (passed[c] - constant[c] - (x[c] - middle[c]) * slope[c]);
+            passed[c] = factor[c] * (passed[c] - times * (constant[c] + (x[c] - middle[c]) * slope[c]));
     }
 }
 
@@ -183,29 +201,30 @@ NEURALTREES_CLONES void drop_clone(const Block& block, const double* h, const Dr
     drop_some(block, h, drop, out, begin, end);
 }
 
-NEURALTREES_CLONES void normalise_clone(const Block& block, const float* h, const NormParameters<float>& norm,
-                                        bool relu, const DropHashes* drop, const float* residual, float* out,
-                                        float* mean, float* inverse) {
-    normalise(block, h, norm, relu, drop, residual, out, mean, inverse);
+NEURALTREES_CLONES void normalise_clone(const Block& block, const float* h, const NormCopies<float>& copies,
+                                        const NormParameters<float>& norm, bool relu, const DropHashes* drop,
+                                        const float* residual, float* out, float* mean, float* inverse) {
+    normalise(block, h, copies, norm, relu, drop, residual, out, mean, inverse);
 }
 
-NEURALTREES_CLONES void normalise_clone(const Block& block, const double* h, const NormParameters<double>& norm,
-                                        bool relu, const DropHashes* drop, const double* residual, double* out,
-                                        double* mean, double* inverse) {
-    normalise(block, h, norm, relu, drop, residual, out, mean, inverse);
+NEURALTREES_CLONES void normalise_clone(const Block& block, const double* h, const NormCopies<double>& copies,
+                                        const NormParameters<double>& norm, bool relu, const DropHashes* drop,
+                                        const double* residual, double* out, double* mean, double* inverse) {
+    normalise(block, h, copies, norm, relu, drop, residual, out, mean, inverse);
 }
 
-NEURALTREES_CLONES void normalise_back_clone(const Block& block, const float* grad, const float* h, const float* scale,
-                                             const float* shift, const float* mean, const float* inverse, bool relu,
-                                             const DropHashes* drop, float* of_h, float* of_scale, float* of_shift) {
-    normalise_back(block, grad, h, scale, shift, mean, inverse, relu, drop, of_h, of_scale, of_shift);
+NEURALTREES_CLONES void normalise_back_clone(const Block& block, const float* grad, const float* h,
+                                             const NormCopies<float>& copies, const float* scale, const float* shift,
+                                             const float* mean, const float* inverse, bool relu, const DropHashes* drop,
+                                             float* of_h, float* of_scale, float* of_shift) {
+    normalise_back(block, grad, h, copies, scale, shift, mean, inverse, relu, drop, of_h, of_scale, of_shift);
 }
 
 NEURALTREES_CLONES void normalise_back_clone(const Block& block, const double* grad, const double* h,
-                                             const double* scale, const double* shift, const double* mean,
-                                             const double* inverse, bool relu, const DropHashes* drop, double* of_h,
-                                             double* of_scale, double* of_shift) {
-    normalise_back(block, grad, h, scale, shift, mean, inverse, relu, drop, of_h, of_scale, of_shift);
+                                             const NormCopies<double>& copies, const double* scale, const double* shift,
+                                             const double* mean, const double* inverse, bool relu,
+                                             const DropHashes* drop, double* of_h, double* of_scale, double* of_shift) {
+    normalise_back(block, grad, h, copies, scale, shift, mean, inverse, relu, drop, of_h, of_scale, of_shift);
 }
 
 template <typename Work>
@@ -234,32 +253,42 @@ void drop_entries(const NormShape& shape, const T* h, const DropHashes& drop, T*
 }
 
 template <typename T>
-void norm_relu(const NormShape& shape, const T* h, const NormParameters<T>& norm, bool relu, const DropHashes* drop,
-               const T* residual, T* out, T* mean, T* inverse, int threads, Watch watch) {
-    each_block(shape, threads, watch,
-               [&](const Block& block) { normalise_clone(block, h, norm, relu, drop, residual, out, mean, inverse); });
+NormCopies<T> norm_copies(const T* of_row, std::int64_t rows) {
+    if (!of_row) return {nullptr, static_cast<double>(rows)};
+    return {of_row, std::accumulate(of_row, of_row + rows, 0.0)};
 }
 
 template <typename T>
-void norm_relu_gradients(const NormShape& shape, const T* grad, const T* h, const T* scale, const T* shift,
-                         const T* mean, const T* inverse, bool relu, const DropHashes* drop, T* of_h, T* of_scale,
-                         T* of_shift, int threads, Watch watch) {
+void norm_relu(const NormShape& shape, const T* h, const NormCopies<T>& copies, const NormParameters<T>& norm,
+               bool relu, const DropHashes* drop, const T* residual, T* out, T* mean, T* inverse, int threads,
+               Watch watch) {
     each_block(shape, threads, watch, [&](const Block& block) {
-        normalise_back_clone(block, grad, h, scale, shift, mean, inverse, relu, drop, of_h, of_scale, of_shift);
+        normalise_clone(block, h, copies, norm, relu, drop, residual, out, mean, inverse);
+    });
+}
+
+template <typename T>
+void norm_relu_gradients(const NormShape& shape, const T* grad, const T* h, const NormCopies<T>& copies, const T* scale,
+                         const T* shift, const T* mean, const T* inverse, bool relu, const DropHashes* drop, T* of_h,
+                         T* of_scale, T* of_shift, int threads, Watch watch) {
+    each_block(shape, threads, watch, [&](const Block& block) {
+        normalise_back_clone(block, grad, h, copies, scale, shift, mean, inverse, relu, drop, of_h, of_scale, of_shift);
     });
 }
 
 template void drop_entries(const NormShape&, const float*, const DropHashes&, float*, int, Watch);
 template void drop_entries(const NormShape&, const double*, const DropHashes&, double*, int, Watch);
-template void norm_relu(const NormShape&, const float*, const NormParameters<float>&, bool, const DropHashes*,
-                        const float*, float*, float*, float*, int, Watch);
-template void norm_relu(const NormShape&, const double*, const NormParameters<double>&, bool, const DropHashes*,
-                        const double*, double*, double*, double*, int, Watch);
-template void norm_relu_gradients(const NormShape&, const float*, const float*, const float*, const float*,
-                                  const float*, const float*, bool, const DropHashes*, float*, float*, float*, int,
-                                  Watch);
-template void norm_relu_gradients(const NormShape&, const double*, const double*, const double*, const double*,
-                                  const double*, const double*, bool, const DropHashes*, double*, double*, double*, int,
-                                  Watch);
+template void norm_relu(const NormShape&, const float*, const NormCopies<float>&, const NormParameters<float>&, bool,
+                        const DropHashes*, const float*, float*, float*, float*, int, Watch);
+template void norm_relu(const NormShape&, const double*, const NormCopies<double>&, const NormParameters<double>&, bool,
+                        const DropHashes*, const double*, double*, double*, double*, int, Watch);
+template NormCopies<float> norm_copies(const float*, std::int64_t);
+template void norm_relu_gradients(const NormShape&, const float*, const float*, const NormCopies<float>&, const float*,
+                                  const float*, const float*, const float*, bool, const DropHashes*, float*, float*,
+                                  float*, int, Watch);
+template NormCopies<double> norm_copies(const double*, std::int64_t);
+template void norm_relu_gradients(const NormShape&, const double*, const double*, const NormCopies<double>&,
+                                  const double*, const double*, const double*, const double*, bool, const DropHashes*,
+                                  double*, double*, double*, int, Watch);
 
 }  // namespace neuraltrees

@@ -1,5 +1,6 @@
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "check.hpp"
@@ -137,7 +138,7 @@ TEST(relu_sums_and_their_gradients) {
 TEST(norms_and_their_gradients) {
     std::mt19937_64 random(2);
     for (const bool relu : {false, true})
-        for (const bool drops : {false, true}) {
+        for (const auto& [drops, copied] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
             const NormShape shape{150, 210, 70};
             const std::size_t count = shape.rows * shape.channels;
             const Rows h = numbers(count, random), residual = numbers(count, random), grad = numbers(count, random);
@@ -145,14 +146,20 @@ TEST(norms_and_their_gradients) {
             std::vector<std::int32_t> entries(shape.rows * shape.size), keys(shape.channels / shape.size);
             for (auto& each : entries) each = static_cast<std::int32_t>(random());
             for (auto& each : keys) each = static_cast<std::int32_t>(random());
+            Rows times(shape.rows, 1.0);
+            if (copied)
+                for (auto& each : times) each = static_cast<double>(1 + random() % 5);
+            const NormCopies<double> copies = norm_copies(copied ? times.data() : nullptr, shape.rows);
+            const double nodes = std::accumulate(times.begin(), times.end(), 0.0);
+            CHECK(copies.all == nodes);
             const DropHashes hashes{entries.data(), keys.data(), 0.5F - 0.3F, 2.0F};
             Rows running(shape.channels, 0.0), variance(shape.channels, 1.0);
             Rows mean(shape.channels), inverse(shape.channels);
             const auto normalised = [&](const Rows& states, const Rows& factors, const Rows& shifts, int threads) {
                 Rows out(count, NAN);
                 const NormParameters<double> norm{factors.data(), shifts.data(), running.data(), variance.data(), 1.0};
-                norm_relu(shape, states.data(), norm, relu, drops ? &hashes : nullptr, residual.data(), out.data(),
-                          mean.data(), inverse.data(), threads);
+                norm_relu(shape, states.data(), copies, norm, relu, drops ? &hashes : nullptr, residual.data(),
+                          out.data(), mean.data(), inverse.data(), threads);
                 return out;
             };
             const Rows out = normalised(h, scale, shift, 1);
@@ -160,14 +167,15 @@ TEST(norms_and_their_gradients) {
             std::int64_t dropped = 0;
             for (std::int64_t c = 0; c < shape.channels; ++c) {
                 double sum = 0, squares = 0;
-                for (std::int64_t r = 0; r < shape.rows; ++r) sum += h[r * shape.channels + c];
-                sum /= shape.rows;
-                for (std::int64_t r = 0; r < shape.rows; ++r) squares += std::pow(h[r * shape.channels + c] - sum, 2);
+                for (std::int64_t r = 0; r < shape.rows; ++r) sum += times[r] * h[r * shape.channels + c];
+                sum /= nodes;
+                for (std::int64_t r = 0; r < shape.rows; ++r)
+                    squares += times[r] * std::pow(h[r * shape.channels + c] - sum, 2);
                 CHECK(std::abs(running[c] - sum) < 1e-12);
-                CHECK(std::abs(variance[c] - squares / (shape.rows - 1)) < 1e-12);
+                CHECK(std::abs(variance[c] - squares / (nodes - 1)) < 1e-12);
                 for (std::int64_t r = 0; r < shape.rows; ++r) {
                     const std::int64_t at = r * shape.channels + c;
-                    double y = (h[at] - sum) / std::sqrt(squares / shape.rows + 1e-5) * scale[c] + shift[c];
+                    double y = (h[at] - sum) / std::sqrt(squares / nodes + 1e-5) * scale[c] + shift[c];
                     y = relu ? std::max(0.0, y) : y;
                     const bool zero = drops && out[at] == residual[at];
                     dropped += zero;
@@ -176,8 +184,9 @@ TEST(norms_and_their_gradients) {
             }
             if (drops && !relu) CHECK(std::abs(static_cast<double>(dropped) / count - 0.3) < 0.02);
             Rows of_h(count, NAN), of_scale(shape.channels, NAN), of_shift(shape.channels, NAN);
-            norm_relu_gradients(shape, grad.data(), h.data(), scale.data(), shift.data(), mean.data(), inverse.data(),
-                                relu, drops ? &hashes : nullptr, of_h.data(), of_scale.data(), of_shift.data(), 2);
+            norm_relu_gradients(shape, grad.data(), h.data(), copies, scale.data(), shift.data(), mean.data(),
+                                inverse.data(), relu, drops ? &hashes : nullptr, of_h.data(), of_scale.data(),
+                                of_shift.data(), 2);
             const auto whole = [&](const Rows& states, const Rows& factors, const Rows& shifts) {
                 return dot(normalised(states, factors, shifts, 1), grad);
             };

@@ -19,6 +19,17 @@ struct NormShape {
     std::int64_t rows, channels, size;
 };
 
+/// The number of nodes that each row stands for, and of all; `of_row` is null if each stands for one.
+template <typename T>
+struct NormCopies {
+    const T* of_row;
+    double all;
+};
+
+/// One node per row, or the sum of these numbers; they must be positive.
+template <typename T>
+NormCopies<T> norm_copies(const T* of_row, std::int64_t rows);
+
 /// out = drop(h).
 template <typename T>
 void drop_entries(const NormShape& shape, const T* h, const DropHashes& drop, T* out, int threads, Watch watch = {});
@@ -34,18 +45,19 @@ struct NormParameters {
 };
 
 /// out = residual + drop(relu(scale (h - mean) / sqrt(variance + 1e-5) + shift)), where mean and variance are those of
-/// a channel over all rows. The ReLU is optional; `drop` and `residual` may be null. `mean` and `inverse` get the mean
+/// a channel over all nodes. The ReLU is optional; `drop` and `residual` may be null. `mean` and `inverse` get the mean
 /// and one over the standard deviation; the running statistics are updated. At least two rows. NaN is passed on.
 /// Results do not depend on `threads`.
 template <typename T>
-void norm_relu(const NormShape& shape, const T* h, const NormParameters<T>& norm, bool relu, const DropHashes* drop,
-               const T* residual, T* out, T* mean, T* inverse, int threads, Watch watch = {});
+void norm_relu(const NormShape& shape, const T* h, const NormCopies<T>& copies, const NormParameters<T>& norm,
+               bool relu, const DropHashes* drop, const T* residual, T* out, T* mean, T* inverse, int threads,
+               Watch watch = {});
 
 /// The gradients of `h`, scale and shift, from that of `out` and what the forward pass stored. That of the residual is
 /// the gradient of `out` itself.
 template <typename T>
-void norm_relu_gradients(const NormShape& shape, const T* grad, const T* h, const T* scale, const T* shift,
-                         const T* mean, const T* inverse, bool relu, const DropHashes* drop, T* of_h, T* of_scale,
-                         T* of_shift, int threads, Watch watch = {});
+void norm_relu_gradients(const NormShape& shape, const T* grad, const T* h, const NormCopies<T>& copies, const T* scale,
+                         const T* shift, const T* mean, const T* inverse, bool relu, const DropHashes* drop, T* of_h,
+                         T* of_scale, T* of_shift, int threads, Watch watch = {});
 
 }  // namespace neuraltrees

@@ -179,6 +179,7 @@ def drop_entries(
 def norm_relu(
     h: npt.NDArray[Float],
     size: int,
+    copies: npt.NDArray[Float] | None,
     scale: npt.NDArray[Float],
     shift: npt.NDArray[Float],
     running_mean: npt.NDArray[Float],
@@ -199,6 +200,7 @@ def norm_relu_gradients(
     grad: npt.NDArray[Float],
     h: npt.NDArray[Float],
     size: int,
+    copies: npt.NDArray[Float] | None,
     scale: npt.NDArray[Float],
     shift: npt.NDArray[Float],
     mean: npt.NDArray[Float],

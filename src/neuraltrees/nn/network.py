@@ -297,7 +297,15 @@ class Network(nn.Module):
         node_type = cut.columns.get("node_type")
         places = Places(node_type, cut.graph["nodes"], cut.num_graphs, padded=cut.padded)
         types = None if self.encoder is None else node_type
-        return Plan(self.schedule.cut_plan(cut), places, types, cut.rows["nodes"], cut.rows["edges"], self.kind)
+        rounds = self.schedule.cut_plan(cut)
+        if self.head.takes_views and (found := self.schedule.per_view(rounds)) is not None:
+            rounds, of_node = found
+            places = places.with_views(of_node, next(self.parameters()).dtype)
+        rows = self.schedule.feature_rows(rounds)
+        if rows is None:
+            return Plan(rounds, places, types, cut.rows["nodes"], cut.rows["edges"], self.kind)
+        types = None if types is None else types[rows]
+        return Plan(rounds, places, types, len(rows), cut.rows["edges"], self.kind, rows=rows)
 
     def _planned(self, data: Data, places: Any) -> Plan:
         return Plan(

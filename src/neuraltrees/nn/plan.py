@@ -24,6 +24,7 @@ class Plan:
         num_edges: number of graph edges; None likewise.
         made_for: the kind of network that it was made for, in words; None for any.
         part: for the plan of a part of a graph, which rows it reads and answers; None for a whole graph.
+        rows: the nodes whose features it reads, which are then those that are passed; None for all.
     """
 
     rounds: Any
@@ -33,6 +34,7 @@ class Plan:
     num_edges: int | None = None
     made_for: str | None = None
     part: Part | None = None
+    rows: Tensor | None = None
 
     def to(self, device: torch.device | str) -> Plan:
         """The same plan with all its tensors on a device."""

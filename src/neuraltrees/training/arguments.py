@@ -27,6 +27,11 @@ def check_arguments(task: Any, network: Any, training: Any, runs: Any, executor:
             raise InputError(f"Expected {name} as {kind.__name__}; got {type(given).__name__}.")
     if not isinstance(runs, Sequence) or not runs:
         raise InputError(f"Expected a list of at least one Run; got {runs!r}.")
+    if network.views and training.compile:
+        raise InputError(
+            "Expected views without compile, since every batch has another number of views; got both. Leave one of "
+            "them out."
+        )
     for run in runs:
         if not isinstance(run, Run):
             raise InputError(f"Expected runs as Run(seed, split); got {type(run).__name__}.")

@@ -17,6 +17,7 @@ from neuraltrees.files import PathLike
 from neuraltrees.nn.network import Network
 from neuraltrees.nn.parallel import Group
 from neuraltrees.nn.ragged import Column, Cut, Ragged
+from neuraltrees.nn.schedule.bags import view_columns
 from neuraltrees.training.batches import GraphBatch, Known, edge_columns, feature_columns, make_batches
 from neuraltrees.training.columns import open_columns, write_columns
 
@@ -43,6 +44,8 @@ class Deck:
         self.blank = len(sizes)
         ragged = make_columns(task, network, like.dtype) if folder is None else _kept(folder, task, network, like.dtype)
         # The last graph, without rows, fills incomplete batches.
+        if network.schedule.views:
+            ragged = ragged.with_columns(view_columns(ragged, network.schedule.views))
         ends = {space: torch.cat([each, each[-1:]]) for space, each in ragged.ptr.items()}
         self.ragged = replace(ragged, ptr=ends)
         if on_device:
@@ -78,7 +81,9 @@ class Deck:
         items = graphs
         if self.by_node:
             items = torch.where(cut.graph["nodes"] < len(graphs), cut["item"], self.num_items)
-        return GraphBatch(items, cut["x"], cut.columns.get("edge_attr"), self.y[items], self.network.cut_plan(cut))
+        plan = self.network.cut_plan(cut)
+        x = cut["x"] if plan.rows is None else cut["x"][plan.rows]
+        return GraphBatch(items, x, cut.columns.get("edge_attr"), self.y[items], plan)
 
 
 def check_cuttable(network: Network) -> None:

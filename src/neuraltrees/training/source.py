@@ -184,7 +184,8 @@ class Drawn(Source):
         self.places = -(-self.slots // executor.group.size)  # graphs per batch, of each process
         self.chosen = self._shared(self._draw(0)[0]).to(deck.device)
         self.room = self._room()
-        self.pads = deck.device.type == "cuda" or training.compile
+        captured = deck.device.type == "cuda" and deck.network.capturable
+        self.pads = captured or training.compile
         seen = torch.split(deck.graphs_with(measured), self.slots)
         shares = [executor.share(each.tolist()) for each in seen]
         if not any(shares):

@@ -85,6 +85,30 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("runs", [None, 2])
+def test_rows_that_stand_for_several_nodes(runs: int | None, dtype: torch.dtype) -> None:
+    """Answers, gradients and statistics are those of as many equal rows."""
+    draw = torch.Generator().manual_seed(3)
+    copies = torch.randint(1, 6, (90,), generator=draw)
+    shape = (90, 70) if runs is None else (90, runs, 70)
+    h, grad = (torch.randn(shape, generator=draw, dtype=torch.float64).to(dtype) for _ in range(2))
+    found = []
+    for merged in (True, False):
+        norm, given = RunBatchNorm(70, runs).to(dtype), h.clone().requires_grad_()
+        if merged:
+            out = norm.padded(given, relu=True, copies=copies.to(dtype))
+            assert "NormRelu" in type(out.grad_fn).__name__
+            out.backward(grad)
+        else:
+            out = norm.padded(given.repeat_interleave(copies, 0), relu=True)
+            first = copies.cumsum(0) - copies
+            out.backward(torch.zeros_like(out).index_copy(0, first, grad))
+            out = out[first]
+        found.append([out.detach(), given.grad, norm.weight.grad, norm.bias.grad, norm.running_mean, norm.running_var])
+    torch.testing.assert_close(*found, atol=DTYPES[dtype], rtol=DTYPES[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("relu", [True, False])
 @pytest.mark.parametrize("dropped", [None, 0.0, 0.3])
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.padding in (None, 3) and case.rows > 1])

@@ -60,7 +60,8 @@ class ReluSum(torch.autograd.Function):
 
 
 class NormRelu(torch.autograd.Function):
-    """`neuraltrees.nn.ensemble.fused_norm.NormRelu` on a CPU, for rows that all count; at least two."""
+    """`neuraltrees.nn.ensemble.fused_norm.NormRelu` on a CPU, for at least two rows, each of which stands for some
+    nodes (`copies`) or for one."""
 
     @staticmethod
     def forward(
@@ -68,7 +69,7 @@ class NormRelu(torch.autograd.Function):
         h: Tensor,
         scale: Tensor,
         shift: Tensor,
-        weight: None,
+        copies: Tensor | None,
         running_mean: Tensor,
         running_var: Tensor,
         momentum: float,
@@ -83,9 +84,21 @@ class NormRelu(torch.autograd.Function):
         added = None if residual is None else _array(_rows(residual))
         results = _array(out), _channels(mean), _channels(inverse)
         native.norm_relu(
-            _array(flat), size, *parameters, momentum, relu, entries, keys, low, factor, added, *results, _threads(flat)
+            _array(flat),
+            size,
+            _array(copies),
+            *parameters,
+            momentum,
+            relu,
+            entries,
+            keys,
+            low,
+            factor,
+            added,
+            *results,
+            _threads(flat),
         )
-        ctx.save_for_backward(flat, scale, shift, mean, inverse)
+        ctx.save_for_backward(flat, scale, shift, mean, inverse, copies)
         # Not saved by autograd, which would refuse that the keys change after the backward pass.
         ctx.options = relu, entries, keys, low, factor
         ctx.shape, ctx.adds = h.shape, residual is not None
@@ -94,14 +107,22 @@ class NormRelu(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        flat, scale, shift, mean, inverse = ctx.saved_tensors
+        flat, scale, shift, mean, inverse, copies = ctx.saved_tensors
         of_h, of_scale, of_shift = torch.empty_like(flat), torch.empty_like(scale), torch.empty_like(shift)
         numbers = _channels(scale), _channels(shift), _channels(mean), _channels(inverse)
         results = _array(of_h), _channels(of_scale), _channels(of_shift)
         relu, entries, keys, low, factor = ctx.options
         drop = entries, keys, low, factor
         native.norm_relu_gradients(
-            _array(_rows(grad)), _array(flat), ctx.shape[-1], *numbers, relu, *drop, *results, _threads(flat)
+            _array(_rows(grad)),
+            _array(flat),
+            ctx.shape[-1],
+            _array(copies),
+            *numbers,
+            relu,
+            *drop,
+            *results,
+            _threads(flat),
         )
         of_residual = grad if ctx.adds else None
         return of_h.view(ctx.shape), of_scale, of_shift, None, None, None, None, None, of_residual, None

@@ -73,34 +73,38 @@ class RunBatchNorm(nn.Module):
         relu: bool = False,
         group: Group | None = None,
         then: Then | None = None,
+        copies: Tensor | None = None,
     ) -> Tensor:
         """The same, optionally followed by a ReLU and more. Rows of weight 0 are padding: they do not count and stay 0.
 
-        Shapes: h :math:`(N, *, F)`, weight :math:`(N)`
+        Shapes: h :math:`(N, *, F)`, weight and copies :math:`(N)`, of which one at most is given
         """
         group = self.group if group is None else group
-        kernels = self._kernels(h, weight, group, then)
+        kernels = self._kernels(h, weight, group, then, copies)
         if kernels is not None:
             drop = None if then is None else then.drop.fused(h, then.numbers)
             apart = then if then is not None and then.drop.active and drop is None else None
             residual = None if then is None or apart is not None else then.residual
             out: Tensor = kernels.apply(
-                h, self.weight, self.bias, weight, self.running_mean, self.running_var, self.momentum, relu,
-                residual, drop,
+                h, self.weight, self.bias, weight if copies is None else copies, self.running_mean, self.running_var,
+                self.momentum, relu, residual, drop,
             )  # fmt: skip
             return out if apart is None else apart(out)
-        new = self(h, weight, group)
+        new = self(h, weight if copies is None else copies, group)
         new = without_padding(new.relu() if relu else new, weight)
         return new if then is None else then(new)
 
-    def _kernels(self, h: Tensor, weight: Tensor | None, group: Group | None, then: Then | None) -> Any:
+    def _kernels(
+        self, h: Tensor, weight: Tensor | None, group: Group | None, then: Then | None, copies: Tensor | None
+    ) -> Any:
         """What computes `padded` at once in training; None if nothing does."""
         if not self.training or (group is not None and not group.alone) or torch.compiler.is_compiling():
             return None
-        if h.is_cuda and h.dtype == torch.float32 and len(h) > 0 and triton_kernels.available():
+        if h.is_cuda and h.dtype == torch.float32 and len(h) > 0 and copies is None and triton_kernels.available():
             return fused_norm.NormRelu
         residual = None if then is None else then.residual
-        if weight is None and len(h) > 1 and native_layers.suits(h, self.weight, self.running_mean, residual):
+        others = (self.weight, self.running_mean, residual, copies)
+        if weight is None and len(h) > 1 and native_layers.suits(h, *others):
             return native_layers.NormRelu
         return None
 
@@ -157,6 +161,7 @@ class RunLayerNorm(nn.Module):
         relu: bool = False,
         group: Group | None = None,
         then: Then | None = None,
+        copies: Tensor | None = None,
     ) -> Tensor:
         """As for `RunBatchNorm`."""
         new = self(h)

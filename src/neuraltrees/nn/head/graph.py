@@ -54,6 +54,7 @@ class GraphHead(Head):
             raise InputError(f"Expected pool out of {', '.join(get_args(Pool))}; got {pool!r}.")
         answers = sum(out_channels.values()) if isinstance(out_channels, Mapping) else out_channels
         self.pool, self.reads_bags = pool, bags
+        self.takes_views = pool in ("sum", "mean") and not bags
         sources = 2 if bags else 1
         attends = pool == "attention"
         self.scores = nn.ModuleList(RunLinear(in_channels, 1, runs) for _ in range(sources if attends else 0))
@@ -104,16 +105,16 @@ def pooled(h: Tensor, places: Places, pool: Pool) -> Tensor:
     [2.0, 5.0]
     """
     graph, rows = _graph_of(h, places), places.num_graphs + places.padded
-    zero = h.new_zeros(rows, *h.shape[1:])
     if pool == "max":
+        zero = h.new_zeros(rows, *h.shape[1:])
         if places.graph is None and torch.compiler.is_exporting():
             return h.amax(0, keepdim=True)  # one graph
         index = graph.view(-1, *[1] * (h.dim() - 1)).expand_as(h)
         return zero.scatter_reduce(0, index, h, "amax", include_self=False)[: places.num_graphs]
-    total = Incidence(graph, rows).sum(h)[: places.num_graphs]
+    total = Incidence(graph, rows).sum(h)[: places.num_graphs] if places.views is None else places.views(h)
     if pool == "sum":
         return total
-    count = sum_rows(h.new_ones(h.shape[0]), graph, rows)[: places.num_graphs]
+    count = sum_rows(h.new_ones(len(graph)), graph, rows)[: places.num_graphs]
     return total / count.clamp(min=1).view(-1, *[1] * (h.dim() - 1))
 
 

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
+import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
+from neuraltrees.nn.ensemble.incidence import Incidence
+from neuraltrees.nn.ensemble.sparse import Coefficients, SparseMap
 from neuraltrees.nn.parallel import Part
 from neuraltrees.nn.reset import reset_children
 
@@ -26,6 +29,7 @@ class Places:
         num_graphs: number of graphs.
         bag_graph: the graph of every bag, for heads that read bags.
         padded: whether there are rows that belong to no graph; their graph is `num_graphs`.
+        views: how many nodes of every graph have each state, if states are those of views instead of nodes.
 
     Shapes: node_type and graph :math:`(n)`, bag_graph :math:`(B)`
     """
@@ -35,6 +39,15 @@ class Places:
     num_graphs: int = 1
     bag_graph: Tensor | None = None
     padded: bool = False
+    views: SparseMap | None = None
+
+    def with_views(self, view: Incidence, dtype: torch.dtype) -> Places:
+        """The same for states of views, given the view of every node."""
+        assert self.graph is not None
+        pair, count = torch.unique(self.graph * view.rows + view.index, return_counts=True)
+        shape = self.num_graphs, view.rows
+        entries = Coefficients(pair // view.rows, pair % view.rows, count.to(dtype), shape)
+        return replace(self, views=SparseMap.of(entries, dtype, self.graph.device))
 
     def of_rows(self, rows: Tensor) -> Places:
         """The places of some of the nodes. Shapes: rows :math:`(n')`"""
@@ -60,6 +73,7 @@ class Head(nn.Module):
     - `by_row`: whether the answer of a node depends only on its own state, type and graph; then a process can answer
       for some nodes of a graph.
     - `reads_bags`: whether it is called with the states of bags in addition to those of nodes.
+    - `takes_views`: whether it also answers from states of views; see `Places`.
     """
 
     level: ClassVar[Level] = "node"
@@ -67,6 +81,7 @@ class Head(nn.Module):
     reads_edges: ClassVar[bool] = False
     by_row: ClassVar[bool] = False
     reads_bags: bool = False
+    takes_views: bool = False
 
     def __init__(self, in_channels: int, out_channels: int | Mapping[str, int], runs: int | None = None) -> None:
         super().__init__()

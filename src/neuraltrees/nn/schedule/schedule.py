@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from neuraltrees.errors import InputError
+from neuraltrees.nn.ensemble.incidence import Incidence
 from neuraltrees.nn.ensemble.rows import Rows
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.parallel import Group, Part
@@ -112,9 +113,22 @@ class Schedule(nn.Module):
         """What `columns` depends on besides the data, in words: networks of another kind refuse stored columns."""
         return f"{type(self).__name__}, trees {self.needs_tree}"
 
+    @property
+    def views(self) -> int:
+        """How many of its first layers can compute the state of every view once; see `Views`."""
+        return 0
+
     def cut_plan(self, cut: Cut) -> Any:
         """The plan of some of the graphs of `columns`, possibly with padding."""
         raise NotImplementedError
+
+    def feature_rows(self, plan: Any) -> Tensor | None:
+        """The nodes whose features `forward` takes with a plan of `cut_plan`; None for all."""
+        return None
+
+    def per_view(self, plan: Any) -> tuple[Any, Incidence] | None:
+        """The same plan, but for states of views instead of nodes, and the view of every node; None if it has none."""
+        return None
 
     def nodes_and_bags(
         self, x: Tensor | SparseMap, plan: Any, edges: Tensor | Rows | None = None

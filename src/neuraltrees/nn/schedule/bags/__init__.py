@@ -2,5 +2,6 @@
 
 from neuraltrees.nn.schedule.bags.options import BagOptions
 from neuraltrees.nn.schedule.bags.schedule import BagRounds
+from neuraltrees.nn.schedule.bags.views import view_columns
 
-__all__ = ["BagOptions", "BagRounds"]
+__all__ = ["BagOptions", "BagRounds", "view_columns"]

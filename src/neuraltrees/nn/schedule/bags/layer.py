@@ -17,6 +17,7 @@ from neuraltrees.nn.ensemble.rows import Rows
 from neuraltrees.nn.parallel import Group
 from neuraltrees.nn.schedule.bags.options import BagOptions
 from neuraltrees.nn.schedule.bags.structure import BagParts, BagPlan
+from neuraltrees.nn.schedule.bags.views import ViewEdges
 from neuraltrees.nn.schedule.schedule import Body
 from neuraltrees.nn.sweep import SweepLayer
 
@@ -61,7 +62,7 @@ class Update(nn.Module):
         layers: 0, 1 or 2 linear layers.
         skip: whether h is added.
 
-    Shapes: h :math:`(N, *, H)`, weight :math:`(N)` → :math:`(N, *, H)`
+    Shapes: h :math:`(N, *, H)`, weight and copies (see `RunBatchNorm`) :math:`(N)` → :math:`(N, *, H)`
     """
 
     def __init__(self, body: Body, inputs: int, layers: int, skip: bool = True) -> None:
@@ -75,13 +76,21 @@ class Update(nn.Module):
         self.norm2 = norm(size, runs) if layers == 2 else None
         self.drop = Dropout(body.dropout)
 
-    def forward(self, h: Tensor, inputs: Sequence[Tensor], weight: Tensor | None, of: Of | None = None) -> Tensor:
+    def forward(
+        self,
+        h: Tensor,
+        inputs: Sequence[Tensor],
+        weight: Tensor | None,
+        of: Of | None = None,
+        copies: Tensor | None = None,
+    ) -> Tensor:
         group, numbers = (None, None) if of is None else (of.group, of.numbers)
         z = _total(inputs) if self.lin1 is None else self.lin1(torch.cat([*inputs], -1))
         then = Then(h if self.skip else None, self.drop, numbers)
         if self.lin2 is None or self.norm2 is None:
-            return self.norm1.padded(z, weight, True, group, then)
-        return self.norm2.padded(self.lin2(self.norm1.padded(z, weight, True, group)), weight, False, group, then)
+            return self.norm1.padded(z, weight, True, group, then, copies)
+        inner = self.norm1.padded(z, weight, True, group, copies=copies)
+        return self.norm2.padded(self.lin2(inner), weight, False, group, then, copies)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +110,7 @@ class Shares:
     bags: Tensor | None
 
     @classmethod
-    def of(cls, plan: BagPlan, like: Tensor) -> Shares:
+    def of(cls, plan: BagPlan | ViewEdges, like: Tensor) -> Shares:
         """For states like these. Shapes: like :math:`(n, *, F)`"""
 
         def share(count: Tensor) -> Tensor:
@@ -110,7 +119,7 @@ class Shares:
         shape = [1] * (like.dim() - 1)
         degree = plan.target.sum(like.new_ones(len(plan.target.index), *shape))
         edges, closed = share(degree), share(degree + 1)
-        if plan.bags is None:
+        if not isinstance(plan, BagPlan) or plan.bags is None:
             return cls(edges, closed, None)
         members = like.new_ones(len(plan.bags.member_node.index), *shape)
         return cls(edges, closed, share(plan.reduce("members", plan.bags.member_node.sum(members))))
@@ -131,19 +140,22 @@ class GraphMessages(nn.Module):
         self.of_node = RunLinear(size, size, runs) if linear else None
         self.lin_edge = None if channels is None else RunLinear(channels, size, runs)
 
-    def forward(self, h: Tensor, plan: BagPlan, edges: Tensor | EdgeRows | None, shares: Shares | None) -> Tensor:
+    def forward(
+        self, h: Tensor, plan: BagPlan | ViewEdges, edges: Tensor | EdgeRows | None, shares: Shares | None
+    ) -> Tensor:
         sent = h if self.of_node is None else self.of_node.multiply(h)
-        around, count = plan.read("around", sent), len(plan.source.index)
+        around = plan.read("around", sent)
         if self.lin_edge is None or edges is None:
             received = relu_sum(around, plan.source, plan.target)
         elif isinstance(edges, EdgeRows):
             rows = edges.rows.map(self.lin_edge)
-            received = relu_sum(around, plan.source, plan.target, rows.table, rows.index[:count])
+            received = relu_sum(around, plan.source, plan.target, rows.table, plan.carried(rows))
         else:
-            received = plan.target.sum((plan.source.take(around) + self.lin_edge(edges[:count])).relu())
+            received = plan.target.sum((plan.source.take(around) + self.lin_edge(plan.features(edges))).relu())
+        own = plan.own(sent)
         if self.of_node is None:
-            return h + (received if shares is None else received * shares.edges)
-        received = received + self.of_node.shift(sent).relu()
+            return own + (received if shares is None else received * shares.edges)
+        received = received + self.of_node.shift(own).relu()
         return received if shares is None else received * shares.closed
 
 
@@ -242,6 +254,12 @@ class BagLayer(nn.Module):
                 around.append(plan.reduce("inside", plan.bags.inside_edge.sum(plan.bags.inside_bag.take(b))))
             edges = plan.read("inside", self.edges(own, around, plan.edge_weight, _of(plan, "edges")))
         return h, b, edges
+
+    def on_views(self, h: Tensor, edges: Tensor | EdgeRows | None, views: ViewEdges, shares: Shares | None) -> Tensor:
+        """The states of views after a layer that reads the graph alone."""
+        assert self.graph is not None
+        new: Tensor = self.nodes(views.own(h), [self.graph(h, views, edges, shares)], None, copies=views.copies)
+        return new
 
 
 def _total(tensors: Sequence[Tensor]) -> Tensor:

@@ -32,6 +32,8 @@ class BagOptions:
             through a linear layer of their own.
         skip: whether the new state of a node is added to its state before the layer; those of bags and edges always
             are.
+        views: whether the first layers, those that read the graph alone, compute the states of nodes with equal views
+            once, in training; see `Views`. These nodes share their dropout.
         codes: whether codes of bags, and of the places of nodes in bags, are added to the initial states; see
             `bag_codes`. For canonical H-trees.
 
@@ -49,6 +51,7 @@ class BagOptions:
     update_layers: int = 2
     skip: bool = True
     codes: bool = False
+    views: bool = False
 
     def __post_init__(self) -> None:
         check_start(self.start, "start")
@@ -57,6 +60,11 @@ class BagOptions:
         if self.update_layers not in (0, 1, 2):
             raise InputError(f"Expected 0, 1 or 2 update_layers; got {self.update_layers!r}.")
         self.layers(1)
+        if self.views and (self.edge_states or self.codes):
+            raise InputError(
+                "Expected views without edge_states and codes, which differ for nodes of equal views; got both. Leave "
+                "one of them out."
+            )
 
     def layers(self, count: int) -> list[tuple[str, ...]]:
         """The parts of each of `count` layers, in the order graph, tree, sweep."""
@@ -68,6 +76,15 @@ class BagOptions:
                 raise InputError(f"Expected parts out of {', '.join(get_args(Part))}, joined by +; got {part!r}.")
         ordered = [tuple(part for part in get_args(Part) if part in layer) for layer in given]
         return [ordered[min(number, len(ordered) - 1)] for number in range(count)]
+
+    def layers_on_views(self, count: int) -> int:
+        """How many of `count` layers compute states of views.
+
+        >>> BagOptions("graph,graph,graph+tree", views=True).layers_on_views(4)
+        2
+        """
+        on_tree = [parts != ("graph",) for parts in self.layers(count)]
+        return (on_tree.index(True) if any(on_tree) else count) if self.views else 0
 
     @property
     def needs_tree(self) -> bool:

@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from neuraltrees.errors import InputError
 from neuraltrees.movable import moved
 from neuraltrees.nn.encoder import Categories, CategoryEncoder
+from neuraltrees.nn.ensemble.incidence import Incidence
 from neuraltrees.nn.ensemble.linear import RunLinear
 from neuraltrees.nn.ensemble.norm import without_padding
 from neuraltrees.nn.ensemble.rows import Rows
@@ -79,12 +80,28 @@ class BagRounds(Schedule):
         return found.with_segments() if self.start.weight.is_cuda else found
 
     @property
+    def views(self) -> int:
+        return self.options.layers_on_views(self.body.num_layers)
+
+    @property
+    def capturable(self) -> bool:
+        return not self.views and super().capturable
+
+    @property
     def column_kind(self) -> str:
         codes, segments = self.options.codes, self.start.weight.is_cuda
         return f"{super().column_kind}, both neighbours on cycles, codes {codes}, segments {segments}"
 
     def cut_plan(self, cut: Cut) -> BagPlan:
         return BagPlan.of(cut, self.start.weight.dtype)
+
+    def feature_rows(self, plan: BagPlan) -> Tensor | None:
+        return None if plan.views is None else plan.views.node
+
+    def per_view(self, plan: BagPlan) -> tuple[BagPlan, Incidence] | None:
+        if plan.views is None or len(plan.views.layers) < len(self.layers):
+            return None
+        return replace(plan, expands=False), plan.views.last
 
     def plan(self, data: Data) -> BagPlan:
         return moved(self.cut_plan(self.columns(data).whole()), self.start.weight.device)
@@ -127,13 +144,25 @@ class BagRounds(Schedule):
             h = h + plan.reduce("members", plan.bags.member_node.sum(self.of_place(signs(plan.bags.place, h.dtype))))
         h = without_padding(h, plan.node_weight)
         edges = self._first_edges(given, plan, h)
-        b = None if plan.bags is None else self._first_bags(plan.read("members", h), plan.bags, edges, plan.bag_weight)
-        shares = Shares.of(plan, h) if self.options.aggr == "mean" else None
-        for layer in self.layers:
-            h, b, edges = cast(BagLayer, layer)(h, b, edges, plan, shares)
+        b = None
+        if plan.bags is not None:
+            of_nodes = h if plan.views is None else plan.views.first.take(h)
+            b = self._first_bags(plan.read("members", of_nodes), plan.bags, edges, plan.bag_weight)
+        means = self.options.aggr == "mean"
+        on_views = () if plan.views is None else plan.views.layers
+        for number, views in enumerate(on_views):
+            h = self._layer(number).on_views(h, edges, views, Shares.of(views, h) if means else None)
+        if plan.views is not None and plan.expands:
+            h = plan.views.last.take(h)
+        shares = Shares.of(plan, h) if means and len(on_views) < len(self.layers) else None
+        for number in range(len(on_views), len(self.layers)):
+            h, b, edges = self._layer(number)(h, b, edges, plan, shares)
         if self.finish is None:
             return h, b
         return self.finish(h), None if b is None else self.finish(b)
+
+    def _layer(self, number: int) -> BagLayer:
+        return cast(BagLayer, self.layers[number])
 
     def _first_edges(self, given: Tensor | Rows | None, plan: BagPlan, h: Tensor) -> Tensor | EdgeRows | None:
         """The features of edges, or their initial states if they have any."""

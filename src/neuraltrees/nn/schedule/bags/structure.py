@@ -13,9 +13,11 @@ from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
 from neuraltrees.htree import HTree
 from neuraltrees.nn.ensemble.incidence import Incidence
+from neuraltrees.nn.ensemble.rows import Rows
 from neuraltrees.nn.parallel import Group, Halo
 from neuraltrees.nn.ragged import Column, Cut, Ragged, grouped
 from neuraltrees.nn.schedule.bags.codes import tree_codes
+from neuraltrees.nn.schedule.bags.views import Views
 from neuraltrees.nn.schedule.tree import htree_of
 from neuraltrees.nn.sweep import SweepPlan
 from neuraltrees.nn.sweep.parts import CutForest
@@ -96,6 +98,8 @@ class BagPlan:
         node_weight, bag_weight, edge_weight: 0 for padding, else 1; None if nothing is padded.
         bag_graph: the graph of every bag; None if there are no bags.
         part: the exchanges of the plan of a part; None for a whole.
+        views: the views of the nodes, if the first layers compute the state of every view once; else None.
+        expands: whether the rounds return a state per node even if all layers are computed on views.
 
     Shapes: node_weight :math:`(n)`, bag_weight and bag_graph :math:`(B)`, edge_weight :math:`(m)`
     """
@@ -108,6 +112,8 @@ class BagPlan:
     edge_weight: Tensor | None
     bag_graph: Tensor | None
     part: Exchanges | None = None
+    views: Views | None = None
+    expands: bool = True
 
     def read(self, which: str, h: Tensor) -> Tensor:
         """The states of this process, followed by those received from others; see `Exchanges`."""
@@ -118,6 +124,18 @@ class BagPlan:
         """Sends sums to the processes that own their rows, where they are added; see `Exchanges`."""
         halo: Halo | None = None if self.part is None else getattr(self.part, which)
         return h if halo is None else halo.reduce(h)
+
+    def own(self, h: Tensor) -> Tensor:
+        """The state before a layer of every node after it."""
+        return h
+
+    def carried(self, rows: Rows) -> Tensor:
+        """The row of edge features that every edge to a node of this process carries."""
+        return rows.index[: len(self.source.index)]
+
+    def features(self, edges: Tensor) -> Tensor:
+        """The features of these edges."""
+        return edges[: len(self.source.index)]
 
     @property
     def num_edges(self) -> int:
@@ -164,6 +182,7 @@ class BagPlan:
             None if bags is None else cut.weight("bags", dtype),
             cut.weight("edges", dtype),
             None if bags is None else cut.graph["bags"],
+            views=Views.of(cut, dtype),
         )
 
 
