@@ -109,8 +109,10 @@ class Oracle:
         if self.options["edge_states"]:
             zero = torch.zeros_like(h[0])
             e = [zero for _ in self.edges] if e is None else [self.linear("schedule.edge_start", each) for each in e]
-        b = [self.first(bag, h, e) for bag in self.bags]
+        b: Vectors = []
         for number, parts in enumerate(self.layers):
+            if not b and ("tree" in parts or "sweep" in parts):
+                b = [self.first(bag, h, e) for bag in self.bags]
             h, b, e = self.layer(f"schedule.layers.{number}", parts, h, b, e)
         return h, b
 

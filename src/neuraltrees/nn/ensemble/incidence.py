@@ -59,6 +59,14 @@ class Incidence:
     rows: int
     segments: Segments | None = None
 
+    def chosen(self, entries: Incidence) -> Incidence:
+        """The row that each of some numbers of entries belongs to.
+
+        >>> Incidence(torch.tensor([5, 5, 2]), 6).chosen(Incidence(torch.tensor([2, 0]), 3)).index.tolist()
+        [2, 5]
+        """
+        return Incidence(self.index.index_select(0, entries.index), self.rows)
+
     def take(self, h: Tensor) -> Tensor:
         """Gathers the row of every entry. Shapes: :math:`(N, ...) → (M, ...)`"""
         if torch.compiler.is_compiling():

@@ -121,8 +121,8 @@ class Shares:
         edges, closed = share(degree), share(degree + 1)
         if not isinstance(plan, BagPlan) or plan.bags is None:
             return cls(edges, closed, None)
-        members = like.new_ones(len(plan.bags.member_node.index), *shape)
-        return cls(edges, closed, share(plan.reduce("members", plan.bags.member_node.sum(members))))
+        members = like.new_ones(len(plan.bags.readers.index), *shape)
+        return cls(edges, closed, share(plan.reduce("members", plan.bags.readers.sum(members))))
 
 
 class GraphMessages(nn.Module):
@@ -206,7 +206,7 @@ class BagLayer(nn.Module):
         e_{uv} &← e_{uv} + \mathrm{MLP}\big[e_{uv} ‖ h_u + h_v ‖ \sum_{B ∋ u, v} b_B\big]
 
     With `BagOptions(aggr="mean")`, the sums in the second line are means. With `update_layers=0`, an update normalises
-    the sum of what is received, and the states of bags that a node reads pass through a linear layer.
+    the sum of what is received, and the sum of the bags that a node reads passes through a linear layer.
 
     Args:
         body: sizes, dropout and normalisation.
@@ -232,21 +232,23 @@ class BagLayer(nn.Module):
     ) -> tuple[Tensor, Tensor | None, Tensor | EdgeRows | None]:
         """The states of nodes, bags and edges after the layer."""
         summed = self.nodes.lin1 is None
-        about = [] if self.graph is None and summed else [h]
+        own = plan.own(h) if self.nodes.skip or (self.graph is None and not summed) else h
+        about = [] if self.graph is None and summed else [own]
         if self.graph is not None:
             about = [self.graph(h, plan, edges, shares)]
         if self.tree is not None and self.bags is not None:
             assert b is not None and plan.bags is not None
             heard = [*self.tree(plan.read("members", h), plan.read("links", b), plan.bags, edges)]
+            own_bags = plan.own_bags(b)
             if not summed:
-                heard.insert(0, b)
+                heard.insert(0, own_bags)
             if self.sweep is not None and self.to_sweep is not None:
-                heard.append(self.sweep(self.to_sweep(b), plan.bags.forest))
-            b = self.bags(b, heard, plan.bag_weight, _of(plan, "bags"))
-            told = b if self.to_nodes is None else self.to_nodes(b)
-            held = plan.reduce("members", plan.bags.member_node.sum(plan.bags.member_bag.take(told)))
-            about.append(held if shares is None or shares.bags is None else held * shares.bags)
-        h = self.nodes(h, about, plan.node_weight, _of(plan, "nodes"))
+                heard.append(self.sweep(plan.own_bags(self.to_sweep(b)), plan.bags.forest))
+            b = self.bags(own_bags, heard, plan.bag_weight, _of(plan, "bags"))
+            held = plan.reduce("members", plan.bags.readers.sum(plan.bags.member_bag.take(b)))
+            held = held if shares is None or shares.bags is None else held * shares.bags
+            about.append(held if self.to_nodes is None else self.to_nodes(held))
+        h = self.nodes(own, about, plan.node_weight, _of(plan, "nodes"))
         if self.edges is not None and isinstance(edges, Tensor):
             own = edges[: len(plan.source.index)]
             around = [own, plan.source.take(plan.read("around", h)) + plan.target.take(h)]
@@ -258,7 +260,8 @@ class BagLayer(nn.Module):
     def on_views(self, h: Tensor, edges: Tensor | EdgeRows | None, views: ViewEdges, shares: Shares | None) -> Tensor:
         """The states of views after a layer that reads the graph alone."""
         assert self.graph is not None
-        new: Tensor = self.nodes(views.own(h), [self.graph(h, views, edges, shares)], None, copies=views.copies)
+        own = views.own(h) if self.nodes.skip else h
+        new: Tensor = self.nodes(own, [self.graph(h, views, edges, shares)], None, copies=views.copies)
         return new
 
 

@@ -21,7 +21,8 @@ class BagOptions:
             and the bags that hold them, and between bags) and "sweep" (sums over all bags, weighted by their distance
             in the tree), joined by "+". Different layers are separated by commas, and the last is repeated:
             "graph,graph+tree".
-        start: the initial state of a bag: zero as in the paper, or the mean or the sum of its nodes' initial states.
+        start: the initial state of a bag: zero as in the paper, or the mean or the sum of its nodes' states before the
+            first layer that reads bags.
         features: whether the kind, the size and the inner edges of a bag are added to its initial state.
         rings: whether the message of a node on a cycle to its bag depends on its neighbours on the cycle.
         edge_states: whether edges have states that layers update; else layers read the edge features.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -24,7 +25,8 @@ from neuraltrees.nn.schedule.bags.codes import BITS, signs
 from neuraltrees.nn.schedule.bags.layer import BagLayer, EdgeRows, Shares
 from neuraltrees.nn.schedule.bags.options import BagOptions
 from neuraltrees.nn.schedule.bags.parts import Owners, part_of
-from neuraltrees.nn.schedule.bags.structure import KINDS, MOST, BagParts, BagPlan, columns_of
+from neuraltrees.nn.schedule.bags.structure import KINDS, MOST, BagPlan, columns_of
+from neuraltrees.nn.schedule.bags.views import BagStarts
 from neuraltrees.nn.schedule.graph import node_parts
 from neuraltrees.nn.schedule.schedule import Body, Schedule
 
@@ -144,19 +146,21 @@ class BagRounds(Schedule):
             h = h + plan.reduce("members", plan.bags.member_node.sum(self.of_place(signs(plan.bags.place, h.dtype))))
         h = without_padding(h, plan.node_weight)
         edges = self._first_edges(given, plan, h)
-        b = None
-        if plan.bags is not None:
-            of_nodes = h if plan.views is None else plan.views.first.take(h)
-            b = self._first_bags(plan.read("members", of_nodes), plan.bags, edges, plan.bag_weight)
         means = self.options.aggr == "mean"
         on_views = () if plan.views is None else plan.views.layers
         for number, views in enumerate(on_views):
             h = self._layer(number).on_views(h, edges, views, Shares.of(views, h) if means else None)
-        if plan.views is not None and plan.expands:
+        after = self.layers[len(on_views) :]
+        if plan.views is not None and plan.expands and not after:
             h = plan.views.last.take(h)
-        shares = Shares.of(plan, h) if means and len(on_views) < len(self.layers) else None
-        for number in range(len(on_views), len(self.layers)):
-            h, b, edges = self._layer(number)(h, b, edges, plan, shares)
+        shares = Shares.of(plan, h) if means and after else None
+        b: Tensor | None = None
+        for number, layer in enumerate(cast(Sequence[BagLayer], after)):
+            here = plan.after_views() if plan.views is not None and number == 0 else plan
+            if b is None and layer.tree is not None and plan.bags is not None:
+                starts = plan.bags.starts if plan.views is None or plan.views.bags is None else plan.views.bags.starts
+                b = self._first_bags(plan.read("members", h), starts, edges, plan.bag_weight)
+            h, b, edges = layer(h, b, edges, here, shares)
         if self.finish is None:
             return h, b
         return self.finish(h), None if b is None else self.finish(b)
@@ -173,7 +177,8 @@ class BagRounds(Schedule):
         states = given.map(self.edge_start).dense() if isinstance(given, Rows) else self.edge_start(given)
         return without_padding(states, plan.edge_weight)
 
-    def _first_bags(self, h: Tensor, bags: BagParts, edges: Tensor | EdgeRows | None, weight: Tensor | None) -> Tensor:
+    def _first_bags(self, h: Tensor, bags: BagStarts, edges: Tensor | EdgeRows | None, weight: Tensor | None) -> Tensor:
+        """The states of bags before the first layer that reads them, from the states of nodes at that time."""
         b = h.new_zeros(len(bags.kind), *h.shape[1:])
         if self.options.start != "zero":
             b = bags.member_bag.sum(bags.member_node.take(h))

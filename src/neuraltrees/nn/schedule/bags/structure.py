@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from neuraltrees.nn.ensemble.rows import Rows
 from neuraltrees.nn.parallel import Group, Halo
 from neuraltrees.nn.ragged import Column, Cut, Ragged, grouped
 from neuraltrees.nn.schedule.bags.codes import tree_codes
-from neuraltrees.nn.schedule.bags.views import Views
+from neuraltrees.nn.schedule.bags.views import BagStarts, Views
 from neuraltrees.nn.schedule.tree import htree_of
 from neuraltrees.nn.sweep import SweepPlan
 from neuraltrees.nn.sweep.parts import CutForest
@@ -42,6 +42,8 @@ class BagParts:
         ring_edge, ring_end: the graph edges between neighbours on a cycle, and the entry of the node they point to.
         forest: the bags as rooted trees, for sweeps.
         code, place: see `tree_codes`; None without codes.
+        reader: for every leaf, the graph node that reads its parent bag, where that is not `member_node`: see
+            `BagPlan.after_views`.
 
     Shapes: kind, size and code :math:`(B)`, place :math:`(leaves)`
     """
@@ -63,6 +65,19 @@ class BagParts:
     forest: SweepPlan | CutForest
     code: Tensor | None = None
     place: Tensor | None = None
+    reader: Incidence | None = None
+
+    @property
+    def readers(self) -> Incidence:
+        """For every leaf, the graph node that reads its parent bag."""
+        return self.member_node if self.reader is None else self.reader
+
+    @property
+    def starts(self) -> BagStarts:
+        """What the initial states of the bags are made of."""
+        return BagStarts(
+            self.kind, self.size, self.member_node, self.member_bag, self.inside_edge, self.inside_bag, self.code
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +115,8 @@ class BagPlan:
         part: the exchanges of the plan of a part; None for a whole.
         views: the views of the nodes, if the first layers compute the state of every view once; else None.
         expands: whether the rounds return a state per node even if all layers are computed on views.
+        before, bags_before: for every node and every bag, the row of its state before a layer; None if rows are the
+            same before and after it.
 
     Shapes: node_weight :math:`(n)`, bag_weight and bag_graph :math:`(B)`, edge_weight :math:`(m)`
     """
@@ -114,6 +131,8 @@ class BagPlan:
     part: Exchanges | None = None
     views: Views | None = None
     expands: bool = True
+    before: Incidence | None = None
+    bags_before: Incidence | None = None
 
     def read(self, which: str, h: Tensor) -> Tensor:
         """The states of this process, followed by those received from others; see `Exchanges`."""
@@ -127,7 +146,28 @@ class BagPlan:
 
     def own(self, h: Tensor) -> Tensor:
         """The state before a layer of every node after it."""
-        return h
+        return h if self.before is None else self.before.take(h)
+
+    def own_bags(self, b: Tensor) -> Tensor:
+        """The state before a layer of every bag after it."""
+        return b if self.bags_before is None else self.bags_before.take(b)
+
+    def after_views(self) -> BagPlan:
+        """The plan of the first layer that computes a state per node: before it, states are those of views."""
+        views = self.views
+        assert views is not None
+        own, bags = views.last, self.bags
+        if bags is None or views.bags is None:
+            return replace(self, source=own.chosen(self.source), before=own)
+        of_bag = views.bags.of_bag
+        bags = replace(
+            bags,
+            member_node=own.chosen(bags.member_node),
+            link_source=of_bag.chosen(bags.link_source),
+            ring_node=own.chosen(bags.ring_node),
+            reader=bags.member_node,
+        )
+        return replace(self, source=own.chosen(self.source), bags=bags, before=own, bags_before=of_bag)
 
     def carried(self, rows: Rows) -> Tensor:
         """The row of edge features that every edge to a node of this process carries."""

@@ -61,20 +61,63 @@ class ViewEdges:
 
 
 @dataclass(frozen=True, eq=False)
+class BagStarts:
+    """What the initial states of bags are made of; see `BagParts`."""
+
+    kind: Tensor
+    size: Tensor
+    member_node: Incidence
+    member_bag: Incidence
+    inside_edge: Incidence
+    inside_bag: Incidence
+    code: Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class BagViews:
+    """The bags that start with equal states: of the same kind and size, with nodes of equal views and equal edges.
+
+    Args:
+        of_bag: the view of every bag.
+        starts: what the states of views are made of: nodes are numbered by their views.
+    """
+
+    of_bag: Incidence
+    starts: BagStarts
+
+    @classmethod
+    def of(cls, cut: Cut, of_node: Incidence) -> BagViews:
+        """The views of the bags of a cut, given those of its nodes."""
+        found = _Distinct.of(cut["bag_view"])
+        member_bag, inside_bag = cut["member_bag"], cut["inside_bag"]
+        member, inside = found.entries_of(member_bag), found.entries_of(inside_bag)
+        count = len(found.node)
+        starts = BagStarts(
+            cut["kind"][found.node],
+            cut["size"][found.node],
+            Incidence(of_node.index[cut["member_node"][member]], of_node.rows),
+            Incidence(found.of_node[member_bag[member]], count),
+            Incidence(cut["inside_edge"][inside], cut.rows["edges"]),
+            Incidence(found.of_node[inside_bag[inside]], count),
+        )
+        return cls(Incidence(found.of_node, count), starts)
+
+
+@dataclass(frozen=True, eq=False)
 class Views:
     """The views of the nodes of some graphs.
 
     Args:
         node: a node with each view of depth 0.
-        first: the view of depth 0 of every node.
         layers: what each of the first layers reads.
         last: the view of every node after these layers.
+        bags: the views of bags; None if there are no bags.
     """
 
     node: Tensor
-    first: Incidence
     layers: tuple[ViewEdges, ...]
     last: Incidence
+    bags: BagViews | None
 
     @classmethod
     def of(cls, cut: Cut, dtype: torch.dtype) -> Views | None:
@@ -86,9 +129,7 @@ class Views:
         states = [_Distinct.of(each) for each in columns]
         layers = []
         for before, after in pairwise(states):
-            chosen = torch.zeros(len(after.of_node), dtype=torch.bool, device=target.device)
-            chosen[after.node] = True
-            edge = chosen[target].nonzero().flatten()
+            edge = after.entries_of(target)
             layers.append(
                 ViewEdges(
                     Incidence(before.of_node[source[edge]], len(before.node)),
@@ -98,13 +139,16 @@ class Views:
                     after.copies.to(dtype),
                 )
             )
-        first, last = (Incidence(each.of_node, len(each.node)) for each in (states[0], states[-1]))
-        return cls(states[0].node, first, tuple(layers), last)
+        last = Incidence(states[-1].of_node, len(states[-1].node))
+        bags = BagViews.of(cut, last) if "bag_view" in cut.columns else None
+        return cls(states[0].node, tuple(layers), last, bags)
 
 
 @dataclass(frozen=True, eq=False)
 class _Distinct:
-    """The distinct values of a column: the value of every node, and a node with each of them and their number."""
+    """The distinct values of a column: the number of every row's, and for each a row that has it and the number of
+    these.
+    """
 
     of_node: Tensor
     node: Tensor
@@ -118,29 +162,58 @@ class _Distinct:
         node = rows.new_full((len(found),), len(values)).scatter_reduce_(0, of_node, rows, "amin")
         return cls(of_node, node, copies)
 
+    def entries_of(self, row: Tensor) -> Tensor:
+        """The entries of the chosen rows, given the row of every entry."""
+        chosen = torch.zeros(len(self.of_node), dtype=torch.bool, device=row.device)
+        chosen[self.node] = True
+        return chosen[row].nonzero().flatten()
+
 
 def view_columns(ragged: Ragged, depth: int) -> dict[str, Column]:
-    """The number of the view of every node at every depth: equal for two nodes if and only if their views are.
+    """The number of the view of every node at every depth, and of every bag after the last: equal for two nodes if and
+    only if their views are.
 
     Args:
         ragged: the columns of some graphs, with the features x and, where networks read them, edge_attr and node_type.
         depth: the largest depth.
     """
-    nodes, edges = ragged.ptr["nodes"], ragged.ptr["edges"]
-    shift = nodes[:-1].repeat_interleave(edges.diff())
-    source, target = (_array(ragged.columns[name].values + shift) for name in ("source", "target"))
+    source, target = _rows_in(ragged, "source"), _rows_in(ragged, "target")
     features = [ragged.columns[name].values for name in ("x", "node_type") if name in ragged.columns]
     colour = numbered_rows(features)
     kind = np.zeros(len(source), np.int64)
     if "edge_attr" in ragged.columns:
         kind = numbered_rows([ragged.columns["edge_attr"].values])
-    order = np.argsort(target, kind="stable")
-    source, kind = source[order], kind[order]
-    start = np.concatenate([[0], np.bincount(target, minlength=len(colour)).cumsum()])
+    order, start = _by_row(target, len(colour))
     kinds, colours = int(kind.max(initial=0)) + 1, [colour]
     for _ in range(depth):
-        colours.append(distinct(start, colours[-1][source] * kinds + kind, colours[-1]))
-    return {f"view.{number}": Column(torch.from_numpy(each), "nodes") for number, each in enumerate(colours)}
+        colours.append(distinct(start, (colours[-1][source] * kinds + kind)[order], colours[-1]))
+    columns = {f"view.{number}": Column(torch.from_numpy(each), "nodes") for number, each in enumerate(colours)}
+    if "kind" in ragged.columns:
+        columns["bag_view"] = Column(torch.from_numpy(_bag_views(ragged, colours[-1], kind)), "bags")
+    return columns
+
+
+def _bag_views(ragged: Ragged, colour: Array, kind: Array) -> Array:
+    """The number of the view of every bag, given those of nodes and the numbers of the features of edges."""
+    found = numbered_rows([ragged.columns[name].values for name in ("kind", "size")])
+    members = _rows_in(ragged, "member_bag"), colour[_rows_in(ragged, "member_node")]
+    inside = _rows_in(ragged, "inside_bag"), kind[_rows_in(ragged, "inside_edge")]
+    for bag, items in (members, inside):
+        order, start = _by_row(bag, len(found))
+        found = distinct(start, items[order], found)
+    return found
+
+
+def _rows_in(ragged: Ragged, name: str) -> Array:
+    """A column of row numbers, which count the rows of all graphs."""
+    column = ragged.columns[name]
+    shift = ragged.ptr[str(column.into)][:-1].repeat_interleave(ragged.ptr[column.space].diff())
+    return _array(column.values + shift)
+
+
+def _by_row(row: Array, rows: int) -> tuple[Array, Array]:
+    """The entries in the order of their rows, and where each row starts and the last one ends."""
+    return np.argsort(row, kind="stable"), np.concatenate([[0], np.bincount(row, minlength=rows).cumsum()])
 
 
 def numbered_rows(parts: Sequence[Tensor]) -> Array:
