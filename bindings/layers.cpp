@@ -49,6 +49,19 @@ void bind_relu_sums(nb::module_& m) {
         "source"_a.noconvert(), "target"_a.noconvert(), "kind"_a.noconvert().none(), "x"_a.noconvert(),
         "table"_a.noconvert().none(), "out"_a.noconvert(), "threads"_a);
     m.def(
+        "edge_sum",
+        [](const Ids& source, const Ids& target, const Rows<T>& x, const RowsOut<T>& out, int threads) {
+            expect(out.shape(1) == x.shape(1), widths);
+            const nt::ReluEdges edges = edges_of(source, target, std::nullopt);
+            const auto targets = static_cast<std::int64_t>(out.shape(0));
+            run([&](nt::Watch watch) {
+                nt::check_edges(edges, static_cast<std::int64_t>(x.shape(0)), targets, 1);
+                nt::edge_sum<T>(edges, x.data(), out.data(), targets, static_cast<std::int64_t>(x.shape(1)), threads,
+                                watch);
+            });
+        },
+        "source"_a.noconvert(), "target"_a.noconvert(), "x"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+    m.def(
         "relu_sum_gradients",
         [](const Ids& source, const Ids& target, const std::optional<Ids>& kind, const Rows<T>& grad, const Rows<T>& x,
            const std::optional<Rows<T>>& table, const RowsOut<T>& of_x, const std::optional<RowsOut<T>>& of_table,

@@ -47,6 +47,15 @@ NEURALTREES_INLINE void add_messages(const Block& block, const T* x, const T* ta
     }
 }
 
+template <typename T>
+NEURALTREES_INLINE void add_states(const Block& block, const T* x, T* out) {
+    for (std::size_t e = 0; e < block.edges.source.size(); ++e) {
+        const T* __restrict state = block.at(x, block.edges.source[e]);
+        T* __restrict sum = block.at(out, block.edges.target[e]);
+        for (std::int64_t c = 0; c < block.width; ++c) sum[c] += state[c];
+    }
+}
+
 /// `part` and `total` have a row of `block_channels` numbers per row of the table; null where its gradient is not
 /// wanted.
 template <typename T>
@@ -90,6 +99,12 @@ NEURALTREES_CLONES void add_messages_clone(const Block& block, const float* x, c
 
 NEURALTREES_CLONES void add_messages_clone(const Block& block, const double* x, const double* table, double* out) {
     add_messages(block, x, table, out);
+}
+
+NEURALTREES_CLONES void add_states_clone(const Block& block, const float* x, float* out) { add_states(block, x, out); }
+
+NEURALTREES_CLONES void add_states_clone(const Block& block, const double* x, double* out) {
+    add_states(block, x, out);
 }
 
 NEURALTREES_CLONES void add_gradients_clone(const Block& block, const float* grad, const float* x, const float* table,
@@ -144,6 +159,20 @@ void relu_sum_gradients(const ReluEdges& edges, const T* grad, const T* x, const
         watch);
 }
 
+template <typename T>
+void edge_sum(const ReluEdges& edges, const T* x, T* out, std::int64_t targets, std::int64_t channels, int threads,
+              Watch watch) {
+    std::fill_n(out, targets * channels, T{0});
+    parallel_chunks(
+        channels, block_channels, threads,
+        [&](std::int64_t begin, std::int64_t end, int) {
+            add_states_clone(Block{edges, channels, begin, end - begin}, x, out);
+        },
+        watch);
+}
+
+template void edge_sum(const ReluEdges&, const float*, float*, std::int64_t, std::int64_t, int, Watch);
+template void edge_sum(const ReluEdges&, const double*, double*, std::int64_t, std::int64_t, int, Watch);
 template void relu_sum(const ReluEdges&, const float*, const float*, float*, std::int64_t, std::int64_t, int, Watch);
 template void relu_sum(const ReluEdges&, const double*, const double*, double*, std::int64_t, std::int64_t, int, Watch);
 template void relu_sum_gradients(const ReluEdges&, const float*, const float*, const float*, float*, float*,

@@ -115,6 +115,15 @@ TEST(relu_sums_and_their_gradients) {
             }
         CHECK(distance(sums(x, table, 1), expected) < 1e-12);
         CHECK(sums(x, table, 1) == sums(x, table, 2));
+        if (!kinds) {
+            Rows plain(targets * channels, NAN);
+            std::fill(expected.begin(), expected.end(), 0.0);
+            for (std::size_t e = 0; e < source.size(); ++e)
+                for (std::int64_t c = 0; c < channels; ++c)
+                    expected[target[e] * channels + c] += x[source[e] * channels + c];
+            edge_sum(edges, x.data(), plain.data(), targets, channels, 2);
+            CHECK(plain == expected);
+        }
         const Rows grad = numbers(targets * channels, random);
         Rows of_x(x.size(), NAN), of_table(table.size(), NAN);
         relu_sum_gradients(edges, grad.data(), x.data(), kinds ? table.data() : nullptr, of_x.data(),

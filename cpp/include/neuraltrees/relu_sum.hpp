@@ -27,4 +27,9 @@ template <typename T>
 void relu_sum_gradients(const ReluEdges& edges, const T* grad, const T* x, const T* table, T* of_x, T* of_table,
                         std::int64_t sources, std::int64_t kinds, std::int64_t channels, int threads, Watch watch = {});
 
+/// out_t = sum over the edges e to t of x_source(e). Its gradient is the same sum with source and target exchanged.
+template <typename T>
+void edge_sum(const ReluEdges& edges, const T* x, T* out, std::int64_t targets, std::int64_t channels, int threads,
+              Watch watch = {});
+
 }  // namespace neuraltrees

@@ -155,6 +155,7 @@ def relu_sum(
     out: npt.NDArray[Float],
     threads: int,
 ) -> None: ...
+def edge_sum(source: Int64, target: Int64, x: npt.NDArray[Float], out: npt.NDArray[Float], threads: int) -> None: ...
 def relu_sum_gradients(
     source: Int64,
     target: Int64,

@@ -12,7 +12,7 @@ from neuraltrees.nn.ensemble import native_layers
 from neuraltrees.nn.ensemble.dropout import Dropout, DropoutMasks
 from neuraltrees.nn.ensemble.incidence import Incidence
 from neuraltrees.nn.ensemble.norm import RunBatchNorm, Then
-from neuraltrees.nn.ensemble.relu_sum import by_torch, relu_sum
+from neuraltrees.nn.ensemble.relu_sum import by_torch, edge_sum, relu_sum
 from tests.nn.ensemble import relu_sums
 from tests.nn.ensemble.fused_norms import CASES
 
@@ -50,6 +50,21 @@ def test_sums_over_edges(name: str, dtype: torch.dtype) -> None:
         out.backward(grad)
         found.append([out.detach(), x.grad, None if table is None else table.grad])
         assert ("ReluSum" in type(out.grad_fn).__name__) == (function is relu_sum)
+    torch.testing.assert_close(*found, atol=DTYPES[dtype], rtol=DTYPES[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", SUMS)
+def test_plain_sums_over_edges(name: str, dtype: torch.dtype) -> None:
+    (given, _), (source, target), _, grad = sums_of(SUMS[name], dtype)
+    assert given is not None
+    found = []
+    for native_way in (True, False):
+        x = given.clone().requires_grad_()
+        out = edge_sum(x, source, target) if native_way else target.sum(source.take(x))
+        assert ("EdgeSum" in type(out.grad_fn).__name__) == native_way
+        out.backward(grad)
+        found.append([out.detach(), x.grad])
     torch.testing.assert_close(*found, atol=DTYPES[dtype], rtol=DTYPES[dtype])
 
 
@@ -187,9 +202,18 @@ def test_bad_input_of_the_core() -> None:
         native.relu_sum(ids, ids, None, x, x[:, :2].copy(), out, 1)
     row = torch.zeros(3).numpy()
     with pytest.raises(InputError, match="two rows"):
-        native.norm_relu(x[:1], 3, row, row, row, row, 0.1, True, None, None, 0, 0, None, out[:1], row, row, 1)
+        native.norm_relu(x[:1], 3, None, row, row, row, row, 0.1, True, None, None, 0, 0, None, out[:1], row, row, 1)
     with pytest.raises(InputError, match="number per channel"):
-        native.norm_relu(x, 3, row[:2], row, row, row, 0.1, True, None, None, 0, 0, None, out, row, row, 1)
+        native.norm_relu(x, 3, None, row[:2], row, row, row, 0.1, True, None, None, 0, 0, None, out, row, row, 1)
     keys, entries = torch.zeros(1, dtype=torch.int32).numpy(), torch.zeros(1, 3, dtype=torch.int32).numpy()
     with pytest.raises(InputError, match="key per run"):
-        native.norm_relu(x, 3, row, row, row, row, 0.1, True, entries, keys, 0, 0, None, out, row, row, 1)
+        native.norm_relu(x, 3, None, row, row, row, row, 0.1, True, entries, keys, 0, 0, None, out, row, row, 1)
+    rest = (row, row, row, row, 0.1, True, None, None, 0, 0, None, out, row, row, 1)
+    with pytest.raises(InputError, match="copies of every row"):
+        native.norm_relu(x, 3, row, *rest)
+    with pytest.raises(InputError, match="two nodes"):
+        native.norm_relu(x, 3, row[:2], *rest)
+    with pytest.raises(InputError, match="same width"):
+        native.edge_sum(ids, ids, x, x[:, :2].copy(), 1)
+    with pytest.raises(InputError, match="numbers of rows"):
+        native.edge_sum(ids, ids + 1, x, out, 1)

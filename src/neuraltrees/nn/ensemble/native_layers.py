@@ -59,6 +59,28 @@ class ReluSum(torch.autograd.Function):
         return of_x.view(shape), None if of_table is None else of_table.view(table), None, None, None
 
 
+class EdgeSum(torch.autograd.Function):
+    """`edge_sum` on a CPU."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, source: Incidence, target: Incidence) -> Tensor:
+        ctx.ends = source, target
+        return _edge_sum(x, source, target)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        source, target = ctx.ends
+        return _edge_sum(grad, target, source), None, None
+
+
+def _edge_sum(x: Tensor, source: Incidence, target: Incidence) -> Tensor:
+    flat = _rows(x)
+    out = flat.new_empty(target.rows, flat.shape[1])
+    native.edge_sum(_array(source.index), _array(target.index), _array(flat), _array(out), _threads(flat))
+    return out.view(target.rows, *x.shape[1:])
+
+
 class NormRelu(torch.autograd.Function):
     """`neuraltrees.nn.ensemble.fused_norm.NormRelu` on a CPU, for at least two rows, each of which stands for some
     nodes (`copies`) or for one."""

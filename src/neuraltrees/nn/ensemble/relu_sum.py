@@ -1,4 +1,4 @@
-"""Sums over edges of a ReLU: the messages of GINE, without a tensor of all messages."""
+"""Sums over edges of states, and of a ReLU: the messages of GINE, without a tensor of all messages."""
 
 from __future__ import annotations
 
@@ -40,6 +40,21 @@ def relu_sum(
         sums: Tensor = native_layers.ReluSum.apply(x, table, kind, source, target)  # type: ignore[no-untyped-call]
         return sums
     return by_torch(x, source, target, table, kind)
+
+
+def edge_sum(x: Tensor, source: Incidence, target: Incidence) -> Tensor:
+    r""":math:`y_t = \sum_{e: s_e → t} x_{s_e}`, a sum over the edges e to t.
+
+    Shapes: x :math:`(N, *, F)` → :math:`(N', *, F)`
+
+    >>> ends = Incidence(torch.tensor([0, 1]), 2), Incidence(torch.tensor([1, 1]), 2)
+    >>> edge_sum(torch.tensor([[1.0], [-3.0]]), *ends).flatten().tolist()
+    [0.0, -2.0]
+    """
+    if not native_layers.suits(x):
+        return target.sum(source.take(x))
+    sums: Tensor = native_layers.EdgeSum.apply(x, source, target)  # type: ignore[no-untyped-call]
+    return sums
 
 
 def by_torch(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from neuraltrees.nn.ensemble.dropout import Dropout
 from neuraltrees.nn.ensemble.linear import RunLinear
 from neuraltrees.nn.ensemble.norm import RunBatchNorm, RunLayerNorm, Then
-from neuraltrees.nn.ensemble.relu_sum import relu_sum
+from neuraltrees.nn.ensemble.relu_sum import edge_sum, relu_sum
 from neuraltrees.nn.ensemble.rows import Rows
 from neuraltrees.nn.parallel import Group
 from neuraltrees.nn.schedule.bags.options import BagOptions
@@ -245,7 +245,7 @@ class BagLayer(nn.Module):
             if self.sweep is not None and self.to_sweep is not None:
                 heard.append(self.sweep(plan.own_bags(self.to_sweep(b)), plan.bags.forest))
             b = self.bags(own_bags, heard, plan.bag_weight, _of(plan, "bags"))
-            held = plan.reduce("members", plan.bags.readers.sum(plan.bags.member_bag.take(b)))
+            held = plan.reduce("members", edge_sum(b, plan.bags.member_bag, plan.bags.readers))
             held = held if shares is None or shares.bags is None else held * shares.bags
             about.append(held if self.to_nodes is None else self.to_nodes(held))
         h = self.nodes(own, about, plan.node_weight, _of(plan, "nodes"))

@@ -17,6 +17,7 @@ from neuraltrees.nn.encoder import Categories, CategoryEncoder
 from neuraltrees.nn.ensemble.incidence import Incidence
 from neuraltrees.nn.ensemble.linear import RunLinear
 from neuraltrees.nn.ensemble.norm import without_padding
+from neuraltrees.nn.ensemble.relu_sum import edge_sum
 from neuraltrees.nn.ensemble.rows import Rows
 from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.parallel import Group, Part, cost_of_state
@@ -181,7 +182,7 @@ class BagRounds(Schedule):
         """The states of bags before the first layer that reads them, from the states of nodes at that time."""
         b = h.new_zeros(len(bags.kind), *h.shape[1:])
         if self.options.start != "zero":
-            b = bags.member_bag.sum(bags.member_node.take(h))
+            b = edge_sum(h, bags.member_node, bags.member_bag)
             if self.options.start == "mean":
                 ones = torch.ones(len(bags.member_bag.index), 1, dtype=h.dtype, device=h.device)
                 b = b / bags.member_bag.sum(ones).clamp(min=1).view(-1, *[1] * (h.dim() - 1))
