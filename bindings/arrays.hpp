@@ -102,6 +102,7 @@ inline std::string_view text_of(const nb::bytes& given) { return {given.c_str(),
 void bind_inference(nb::module_& m);
 void bind_label_texts(nb::module_& m);
 void bind_layers(nb::module_& m);
+void bind_random_walks(nb::module_& m);
 void bind_row_sums(nb::module_& m);
 void bind_scenes(nb::module_& m);
 void bind_sweeps(nb::module_& m);

@@ -306,6 +306,7 @@ NB_MODULE(_native, m) {
     bind_inference(m);
     bind_label_texts(m);
     bind_layers(m);
+    bind_random_walks(m);
     bind_row_sums(m);
     bind_scenes(m);
     bind_sweeps(m);

@@ -121,6 +121,28 @@ def test_what_only_a_closer_look_can_tell() -> None:
     assert surely_fine([one(x=torch.ones(2, 3))], Regression(("a",)), 3, None)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (torch.tensor([[3.0, 0.5], [0.0, 0.5]]), "integers between 0 and 2 in column 0; got 3 in row 0"),
+        (torch.tensor([[0.0, 0.5], [0.5, 0.5]]), "integers between 0 and 2 in column 0; got 0.5 in row 1"),
+        (torch.tensor([[-1.0, 0.5], [0.0, 0.5]]), "integers between 0 and 2 in column 0; got -1 in row 0"),
+        (torch.tensor([[0.0, 0.5], [0.0, torch.nan]]), "Expected finite features; got NaN or infinity at node 1"),
+        (torch.tensor([[torch.inf, 0.5], [0.0, 0.5]]), "Expected finite features; got NaN or infinity at node 0"),
+        (torch.zeros(2, 3), "Expected 2 features per node; got 3"),
+    ],
+)
+def test_numbers_beside_categories(wrong: torch.Tensor, message: str) -> None:
+    features, objective = nt.Categories((3,), numbers=1), Regression(("a",))
+    good = [one(x=torch.tensor([[2.0, -0.5], [0.0, 1e30]])), one(x=torch.tensor([[0.0, 7.0], [1.0, 0.0]]))]
+    assert surely_fine(good, objective, features, None)
+    nt.Task(good, objective, features=features)
+    bad = [*good, one(x=wrong)]
+    assert not surely_fine(bad, objective, features, None)
+    with pytest.raises(nt.InputError, match=f"Graph 2: .*{message}"):
+        nt.Task(bad, objective, features=features)
+
+
 def test_every_item_is_tested_once_and_classes_are_spread() -> None:
     y = torch.tensor([0] * 33 + [1] * 14 + [2] * 6)
     splits = [fold_split(y, 10, seed) for seed in range(10)]

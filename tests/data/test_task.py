@@ -150,6 +150,24 @@ def test_trees_are_built_once() -> None:
     assert [graph.htree.num_graph_nodes for graph in task.graphs[:3]] == [3, 4, 5]
 
 
+def test_graphs_are_checked_again_only_if_they_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task(paths(3), LABELS)
+    checked: list[Data] = []
+    monkeypatch.setattr(Task, "check_graph", lambda self, graph: checked.append(graph))
+    changed = task.replace(seed=3, max_treewidth=2, method="canonical", terminal="bag")
+    assert (changed.seed, changed.max_treewidth, changed.method, task.seed) == (3, 2, "canonical", 0)
+    assert not checked and changed.graphs == task.graphs
+    assert task.replace(graphs=paths(2), seed=3).seed == 3 and len(checked) == 2
+    monkeypatch.undo()
+    with pytest.raises(nt.InputError, match="Graph 1: Expected 5 features per node; got 3"):
+        task.replace(graphs=broken(x=torch.ones(4, 3)))
+    for wrong in ({"seed": -1}, {"max_treewidth": 0}, {"method": "any"}, {"terminal": "any"}, {"sampler": "any"}):
+        with pytest.raises(nt.InputError, match=f"Expected .*{next(iter(wrong))}"):
+            task.replace(**wrong)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sed'"):
+        task.replace(sed=1)
+
+
 def test_fingerprints_tell_tasks_apart() -> None:
     graphs = paths(3)
     same = Task(paths(3), LABELS).fingerprint()

@@ -17,6 +17,7 @@ from neuraltrees.data.scene_geometry import BOX, SceneGeometry
 from neuraltrees.errors import InputError
 
 FARTHEST = 4.0  # standard deviations from the mean at which features of geometry are clipped
+ROWS = 2**13  # of values whose statistics are computed at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,23 +124,22 @@ class Scaling:
     def fit_encodings(self, graphs: Sequence[Data]) -> tuple[Scaling, list[Data]]:
         """This scaling with encodings of mean 0 and standard deviation 1 on these graphs, and the encoded graphs."""
         found = self._encodings(graphs)
-        rows = torch.cat(found)
-        mean, std = _statistics(rows, torch.zeros(len(rows), dtype=torch.int64), 1)
-        scaling = replace(self, encoding_mean=mean[0], encoding_std=std[0])
+        mean, std = _mean_and_std(found)
+        scaling = replace(self, encoding_mean=mean, encoding_std=std)
         return scaling, scaling._appended(graphs, found)
 
-    def _encodings(self, graphs: Sequence[Data]) -> list[Tensor]:
-        """Shapes: each :math:`(n, walks + laplacian)`"""
-        bare = [np.zeros((graph.num_nodes, 0), np.float32) for graph in graphs]
-        walks = return_probabilities(graphs, self.walks) if self.walks else map(torch.from_numpy, bare)
-        vectors = laplacian_vectors(graphs, self.laplacian) if self.laplacian else map(torch.from_numpy, bare)
-        return [torch.cat(each, 1) for each in zip(walks, vectors, strict=True)]
+    def _encodings(self, graphs: Sequence[Data]) -> Tensor:
+        """Of all nodes, graph after graph. Shapes: :math:`(N, walks + laplacian)`"""
+        walks = [return_probabilities(graphs, self.walks)] if self.walks else []
+        vectors = [laplacian_vectors(graphs, self.laplacian)] if self.laplacian else []
+        return torch.cat([*walks, *vectors], 1) if walks and vectors else (walks or vectors)[0]
 
-    def _appended(self, graphs: Sequence[Data], encodings: Sequence[Tensor]) -> list[Data]:
+    def _appended(self, graphs: Sequence[Data], encodings: Tensor) -> list[Data]:
+        """The graphs with encodings, which are overwritten, beside their features."""
+        if self.encoding_mean is not None and self.encoding_std is not None:
+            encodings.sub_(self.encoding_mean).div_(self.encoding_std)
         encoded = []
-        for graph, more in zip(graphs, encodings, strict=True):
-            if self.encoding_mean is not None and self.encoding_std is not None:
-                more = (more - self.encoding_mean) / self.encoding_std
+        for graph, more in zip(graphs, torch.split(encodings, [graph.num_nodes for graph in graphs]), strict=True):
             each = copy(graph)
             each.x = torch.cat([graph.x.float(), more], 1)
             encoded.append(each)
@@ -200,15 +200,23 @@ def _statistics(values: Tensor, group: Tensor, groups: int) -> tuple[Tensor, Ten
 
     Shapes: values :math:`(n, F)`, group :math:`(n)` → twice :math:`(groups, F)`
     """
-    means, stds = [], []
-    for number in range(groups):
-        mine = values[group == number].double()
-        mean = mine.mean(0) if len(mine) else mine.new_zeros(values.shape[1])
-        std = mine.std(0) if len(mine) > 1 else torch.ones_like(mean)
-        # A constant column has a deviation of rounding errors, by which nothing should be divided.
-        means.append(mean)
-        stds.append(torch.where(std > 1e-6 * mean.abs(), std, 1))
-    return torch.stack(means).to(values.dtype), torch.stack(stds).to(values.dtype)
+    parts = (values if groups == 1 else values[group == number] for number in range(groups))
+    means, stds = zip(*map(_mean_and_std, parts), strict=True)
+    return torch.stack(means), torch.stack(stds)
+
+
+def _mean_and_std(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Shapes: :math:`(n, F)` → twice :math:`(F)`"""
+    # In double precision some rows at a time, of which a copy fits in the caches.
+    blocks, count = torch.split(values, ROWS), len(values)
+    mean = sum((block.double().sum(0) for block in blocks), values.new_zeros(values.shape[1]).double()) / max(1, count)
+    std = torch.ones_like(mean)
+    if count > 1:
+        squares = sum(((block.double() - mean).square_().sum(0) for block in blocks), torch.zeros_like(mean))
+        std = (squares / (count - 1)).sqrt()
+    # A constant column has a deviation of rounding errors, by which nothing should be divided.
+    std = torch.where(std > 1e-6 * mean.abs(), std, 1)
+    return mean.to(values.dtype), std.to(values.dtype)
 
 
 def check_columns(logarithm: Sequence[int]) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Protocol, TypeAlias
@@ -26,6 +27,9 @@ from neuraltrees.nn.encoder import Categories, Features
 from neuraltrees.objectives import Classification, Objective
 
 Splitter: TypeAlias = Callable[[int], Split]
+
+# The values of a task that have nothing to do with what its graphs hold.
+SETTINGS = {"max_treewidth", "seed", "scaling", "splitter", "sampler", "method", "terminal", "inputs"}
 
 
 class Inputs(Protocol):
@@ -108,16 +112,7 @@ class Task:
         values = (listed(graphs), objective, max_treewidth, seed, scaling, splitter, features, edge_features, sampler)
         for name, value in zip(self.__match_args__, (*values, method, terminal, inputs), strict=True):
             object.__setattr__(self, name, value)
-        if not isinstance(scaling, Scaling):
-            raise InputError(f"Expected scaling as Scaling(...); got {scaling!r}. To scale: Task(...).scaled().")
-        if splitter is not None and not callable(splitter):
-            raise InputError(f"Expected splitter as a function of a seed; got {splitter!r}.")
-        check_seed(seed)
-        if max_treewidth is not None:
-            check_at_least("max_treewidth", max_treewidth, 1)
-        check_sampler(sampler)
-        check_method(method)
-        check_terminal(terminal)
+        self._check_settings()
         if not self.graphs:
             raise InputError("Expected at least one graph; got none.")
         self._describe_features()
@@ -128,6 +123,19 @@ class Task:
                 self.check_graph(graph)
             except InputError as error:
                 raise InputError(f"Graph {number}: {error}") from None
+
+    def _check_settings(self) -> None:
+        """Checks all that has nothing to do with what the graphs hold."""
+        if not isinstance(self.scaling, Scaling):
+            raise InputError(f"Expected scaling as Scaling(...); got {self.scaling!r}. To scale: Task(...).scaled().")
+        if self.splitter is not None and not callable(self.splitter):
+            raise InputError(f"Expected splitter as a function of a seed; got {self.splitter!r}.")
+        check_seed(self.seed)
+        if self.max_treewidth is not None:
+            check_at_least("max_treewidth", self.max_treewidth, 1)
+        check_sampler(self.sampler)
+        check_method(self.method)
+        check_terminal(self.terminal)
 
     def _describe_features(self) -> None:
         if self.features is None:
@@ -199,8 +207,16 @@ class Task:
         return self if graphs is self.graphs else self.replace(graphs=graphs)
 
     def replace(self, **changes: Any) -> Task:
-        """A copy of the task with some values changed."""
-        return replace(self, **changes)
+        """A copy of the task with some values changed. Graphs are checked again if they change or must hold others."""
+        return self._with(**changes) if changes.keys() <= SETTINGS else replace(self, **changes)
+
+    def _with(self, **changes: Any) -> Task:
+        """A copy whose graphs need no check: they are those of this task, or were made from them."""
+        found = copy(self)
+        for name, value in changes.items():
+            object.__setattr__(found, name, value)
+        found._check_settings()
+        return found
 
     def scaled(
         self,
@@ -251,7 +267,7 @@ class Task:
             features: Features = replace(self.features, numbers=self.features.numbers + scaling.encodings)
         else:
             features = self.features + scaling.encodings
-        return self.replace(graphs=graphs, scaling=scaling, features=features)
+        return self._with(graphs=graphs, scaling=scaling, features=features)
 
     def check_graph(self, graph: Data, labelled: bool = True) -> None:
         """Raises `InputError` unless a graph has features, node types and labels as this task has them."""

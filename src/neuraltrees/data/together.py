@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from neuraltrees.nn.encoder import Categories, Features
 from neuraltrees.objectives import Classification, MultiLabel, Objective, Regression
 
-BLOCK = 4096  # graphs whose arrays are joined at a time
+BLOCK = 512  # graphs whose arrays are joined at a time: few enough that memory is used again instead of mapped anew
 
 
 def surely_fine(
@@ -62,16 +62,22 @@ def _columns_fine(columns: Sequence[Any], expected: int | Categories | Any) -> b
     if not _alike(columns) or columns[0].is_complex() or columns[0].dtype == torch.bool:
         return False
     values = torch.cat(list(columns))
-    if isinstance(expected, Categories):
-        if values.is_floating_point() or expected.numbers or values.shape[1] != expected.width:
-            return False
-        if not len(values):
-            return True
-        low, high = values.amin(0).tolist(), values.amax(0).tolist()
-        return min(low) >= 0 and all(most < size for most, size in zip(high, expected.sizes, strict=True))
-    if not values.is_floating_point() or values.shape[1] != expected or expected == 0:
+    width = expected.width if isinstance(expected, Categories) else expected
+    if values.shape[1] != width or width == 0:
         return False
-    return bool(values.float().isfinite().all())
+    if values.is_floating_point() and not bool(values.float().isfinite().all()):
+        return False
+    return _categories_fine(values, expected) if isinstance(expected, Categories) else values.is_floating_point()
+
+
+def _categories_fine(values: Tensor, expected: Categories) -> bool:
+    columns = values[:, : len(expected.sizes)]
+    if not columns.numel():
+        return True
+    if columns.is_floating_point() and not torch.equal(columns, columns.round()):
+        return False
+    low, high = (each.tolist() for each in columns.aminmax(dim=0))
+    return min(low) >= 0 and all(most < size for most, size in zip(high, expected.sizes, strict=True))
 
 
 def _edges_fine(ends: Sequence[Any], x: Sequence[Tensor]) -> bool:

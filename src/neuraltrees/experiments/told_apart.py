@@ -102,7 +102,7 @@ def compare(pair: GraphPair, networks: Sequence[tuple[Rival, Network]], seed: in
     for rival, network in networks:
         if rival.walks not in walked:
             walks = return_probabilities(graphs, rival.walks, torch.float64)
-            walked[rival.walks] = torch.cat([ones, torch.cat(walks)], 1)
+            walked[rival.walks] = torch.cat([ones, walks], 1)
         first, second, again = network(walked[rival.walks], plan).split(COPIES)
         found.append(Verdict(statistic(first - second), statistic(first - again)))
     return found
