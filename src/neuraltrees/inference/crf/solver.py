@@ -157,6 +157,16 @@ class Solver:
         marginals, totals = ready.run(check)
         return CRFAnswer(ready.placed(marginals), self._total(ready, totals))
 
+    def again(self, unary: Tensor, tables: Tables, known: Tensor | None) -> CRFAnswer | None:
+        """The answer of the compiled core with the latest plan, for arguments whose values were not checked; None if
+        any of them is wrong, if other nodes are known than at the last time, or if the core has no answer."""
+        if torch.compiler.is_compiling() or len(tables) > 1 or not self.kept:
+            return None
+        mask, planned = next(reversed(self.kept.items()))
+        if (known is None) != (mask is None) or (known is not None and known.shape != mask[0]):
+            return None
+        return self._by_core(unary, tables, Evidence(known, planned))
+
     def marginals(self, unary: Tensor, tables: Tables, given: Evidence, check: bool = True) -> Tensor:
         """Marginals alone. Shapes: → :math:`(B, n, D)`"""
         if check and (answer := self._by_core(unary, tables, given)) is not None:
@@ -178,10 +188,10 @@ class Solver:
 
     def _by_core(self, unary: Tensor, tables: Tables, given: Evidence, marginals: bool = True) -> CRFAnswer | None:
         """The answer of the compiled core, or None where it has none; without `marginals`, those are the potentials."""
-        core, edges = given.planned.core, tables[0]
-        if core is None or not len(unary) or not readable(unary, edges):
+        core, edges, known = given.planned.core, tables[0], given.known
+        if core is None or not len(unary) or not readable(unary, edges) or not (known is None or known.is_cpu):
             return None
-        shape, known, graphs = unary.shape, given.known, self.structure.num_graphs
+        shape, graphs = unary.shape, self.structure.num_graphs
         if known is not None and known.dim() == 2:
             copies = len(known)
             unary, edges, known = unary.reshape(1, -1, shape[2]), edges.flat(copies), known.reshape(-1)
