@@ -115,9 +115,7 @@ class Solver:
         return evidence
 
     def _plans(self, known: Tensor | None) -> Planned:
-        key: Any = None
-        if known is not None:
-            key = known.shape, np.packbits((known >= 0).cpu().numpy()).tobytes()
+        key = _mask(known)
         if key not in self.kept:
             self.kept[key] = self._planned(known)
             if len(self.kept) > PLANS:
@@ -158,14 +156,12 @@ class Solver:
         return CRFAnswer(ready.placed(marginals), self._total(ready, totals))
 
     def again(self, unary: Tensor, tables: Tables, known: Tensor | None) -> CRFAnswer | None:
-        """The answer of the compiled core with the latest plan, for arguments whose values were not checked; None if
-        any of them is wrong, if other nodes are known than at the last time, or if the core has no answer."""
-        if torch.compiler.is_compiling() or len(tables) > 1 or not self.kept:
+        """The answer of the compiled core with a cached plan, for arguments whose values were not checked; None if any
+        of them is wrong, if there is no such plan, or if the core has no answer."""
+        if len(tables) > 1 or not readable(unary, tables[0]) or (key := _mask(known)) not in self.kept:
             return None
-        mask, planned = next(reversed(self.kept.items()))
-        if (known is None) != (mask is None) or (known is not None and known.shape != mask[0]):
-            return None
-        return self._by_core(unary, tables, Evidence(known, planned))
+        self.kept.move_to_end(key)
+        return self._by_core(unary, tables, Evidence(known, self.kept[key]))
 
     def marginals(self, unary: Tensor, tables: Tables, given: Evidence, check: bool = True) -> Tensor:
         """Marginals alone. Shapes: → :math:`(B, n, D)`"""
@@ -319,6 +315,11 @@ class _Ready:
         whole = self.labels.unsqueeze(1) == torch.arange(self.shape[-1], device=self.labels.device)
         whole = whole.to(marginals.dtype).unsqueeze(0).expand(len(marginals), -1, -1)
         return whole.index_copy(1, self.plans[0].variables, marginals).reshape(self.shape)
+
+
+def _mask(known: Tensor | None) -> Any:
+    """What plans are cached by: which nodes are known."""
+    return None if known is None else (known.shape, np.packbits((known >= 0).cpu().numpy()).tobytes())
 
 
 class _explained:
