@@ -1,4 +1,4 @@
-"""Exact structured answers against rivals, one thread, in turns, the shortest of several times.
+"""Exact structured answers against rivals, one thread, in turns, the shortest of several processor times.
 
     python benchmarks/crf.py                  # scene graphs need NEURALTREES_DATA; chains pytorch-crf and torch-struct
     python benchmarks/crf.py --device cuda    # marginals of the scene graphs, forward and backward, on a GPU
@@ -28,14 +28,17 @@ from neuraltrees.data.splits import random_node_split
 
 
 def shortest(works: Mapping[str, Callable[[], object]], turns: int, calls: int = 3) -> dict[str, float]:
-    """The shortest time of every work, in turns of some calls each: the first call finds the rival in the caches."""
+    """The shortest time of every work, in turns of some calls each: the first call finds the rival in the caches.
+
+    Processor time, since beside other programs a long work is interrupted in every call and a short one in few.
+    """
     found = dict.fromkeys(works, float("inf"))
     for _ in range(turns):
         for name, work in works.items():
             for _ in range(calls):
-                start = time.perf_counter()
+                start = time.process_time()
                 work()
-                found[name] = min(found[name], time.perf_counter() - start)
+                found[name] = min(found[name], time.process_time() - start)
     return found
 
 

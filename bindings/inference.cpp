@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -85,13 +86,15 @@ nb::tuple run_steps(const JunctionSteps& self, const std::vector<std::uintptr_t>
 /// and weights that all of them share.
 template <typename Real>
 bool run_batch(const nt::PairwisePlan& plan, nt::PairwiseTables<Real> given, std::int64_t batch, bool shared_tables,
-               bool shared_weight, double* totals, Real* marginals) {
+               bool shared_weight, Real* totals, Real* marginals) {
     const std::int64_t nodes = std::ssize(plan.labels) * given.width;
+    std::vector<double> found(plan.num_graphs);
     for (std::int64_t b = 0; b < batch; ++b) {
-        if (!nt::run_pairwise(plan, given, totals + b * plan.num_graphs, marginals)) return false;
+        if (!nt::run_pairwise(plan, given, found.data(), marginals)) return false;
+        totals = std::copy(found.begin(), found.end(), totals);
         given.unary += nodes;
         if (!shared_tables) given.tables += given.num_tables * given.width * given.width;
-        if (!shared_weight && given.weight) given.weight += std::ssize(plan.first) * given.terms;
+        if (!shared_weight && given.weight) given.weight += plan.num_edges * given.terms;
         if (marginals) marginals += nodes;
     }
     return true;
@@ -105,7 +108,7 @@ bool run_addresses(const nt::PairwisePlan& plan, const std::array<std::uintptr_t
     const auto& [batch, width, tables, terms] = sizes;
     const nt::PairwiseTables<Real> given{width, tables, terms, reals(0), reals(1), numbers(2), reals(3), numbers(4)};
     nb::gil_scoped_release free;
-    return run_batch(plan, given, batch, shared_tables, shared_weight, reinterpret_cast<double*>(at[5]),
+    return run_batch(plan, given, batch, shared_tables, shared_weight, reinterpret_cast<Real*>(at[5]),
                      reinterpret_cast<Real*>(at[6]));
 }
 

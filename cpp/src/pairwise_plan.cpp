@@ -2,6 +2,7 @@
 
 #include "neuraltrees/decompose.hpp"
 #include "neuraltrees/pairwise.hpp"
+#include "pairwise_leaf.hpp"
 
 namespace neuraltrees {
 namespace {
@@ -27,9 +28,9 @@ PairwisePlan plan_pairwise(const PairwiseView& model, std::int64_t states, std::
     PairwisePlan plan;
     plan.labels.assign(model.labels.begin(), model.labels.end());
     plan.owner.assign(model.owner.begin(), model.owner.end());
-    plan.first.assign(model.first.begin(), model.first.end());
-    plan.last.assign(model.last.begin(), model.last.end());
     plan.num_graphs = model.num_graphs;
+    plan.num_edges = std::ssize(model.first);
+    for (const std::int64_t count : model.labels) plan.most_labels = std::max(plan.most_labels, count);
     std::vector<Vertex> place(model.num_nodes(), -1);
     std::vector<Vertex> variables;
     for (Vertex v = 0; v < model.num_nodes(); ++v) {
@@ -41,14 +42,17 @@ PairwisePlan plan_pairwise(const PairwiseView& model, std::int64_t states, std::
         }
     }
     std::vector<std::int64_t> source, target, inner;
-    for (std::size_t e = 0; e < plan.first.size(); ++e) {
-        const Vertex u = place[plan.first[e]], v = place[plan.last[e]];
-        if (u >= 0 && v >= 0) {
-            source.push_back(u);
-            target.push_back(v);
-            inner.push_back(static_cast<std::int64_t>(e));
-        } else if (u < 0 && v < 0) {
-            plan.settled.push_back(static_cast<std::int64_t>(e));
+    const auto ends = [&](std::int64_t e) {
+        return std::pair(static_cast<Vertex>(model.first[e]), static_cast<Vertex>(model.last[e]));
+    };
+    for (std::int64_t e = 0; e < plan.num_edges; ++e) {
+        const auto [u, v] = ends(e);
+        if (place[u] >= 0 && place[v] >= 0) {
+            source.push_back(place[u]);
+            target.push_back(place[v]);
+            inner.push_back(e);
+        } else if (place[u] < 0 && place[v] < 0) {
+            plan.settled.push_back({e, u, v});
         }
     }
     const auto count = static_cast<std::int32_t>(variables.size());
@@ -56,12 +60,12 @@ PairwisePlan plan_pairwise(const PairwiseView& model, std::int64_t states, std::
         elimination_order(graph_from_edges(std::span<const std::int64_t>(source), target, count, watch), watch);
     std::vector<std::int32_t> step_of(count);
     for (std::int32_t i = 0; i < count; ++i) step_of[order[i]] = i;
-    for (std::size_t e = 0; e < plan.first.size(); ++e) {
-        const Vertex u = place[plan.first[e]], v = place[plan.last[e]];
-        if ((u < 0) == (v < 0)) continue;
-        const bool from_first = u < 0;
-        const auto known = static_cast<Vertex>(from_first ? plan.first[e] : plan.last[e]);
-        plan.halves.push_back({static_cast<std::int64_t>(e), known, step_of[from_first ? v : u], from_first});
+    std::vector<std::vector<PairwisePlan::Half>> halves(count);
+    for (std::int64_t e = 0; e < plan.num_edges; ++e) {
+        const auto [u, v] = ends(e);
+        if ((place[u] < 0) == (place[v] < 0)) continue;
+        const bool from_first = place[u] < 0;
+        halves[step_of[place[from_first ? v : u]]].push_back({e, from_first ? u : v, from_first});
     }
 
     // The pairs of every step, and its separator: later neighbours, and those of the steps that send to it.
@@ -76,7 +80,6 @@ PairwisePlan plan_pairwise(const PairwiseView& model, std::int64_t states, std::
     for (std::int32_t i = 0; i < count; ++i) {
         const std::int64_t own = plan.labels[variables[order[i]]];
         sizes[i] = static_cast<std::int32_t>(states > 0 ? std::min(own, states) : own);
-        plan.most_states = std::max<std::int64_t>(plan.most_states, sizes[i]);
     }
     for (std::int32_t i = 0; i < count; ++i) {
         auto& mine = separators[i];
@@ -88,6 +91,8 @@ PairwisePlan plan_pairwise(const PairwiseView& model, std::int64_t states, std::
         above.insert(above.end(), mine.begin(), mine.end() - 1);
         children[mine.back()].push_back(i);
     }
+    for (auto& each : pairs)
+        std::ranges::stable_sort(each, std::greater<>(), [](const auto& pair) { return pair.first; });
 
     plan.steps.reserve(count + 1);
     for (std::int32_t i = 0; i <= count; ++i) {
@@ -96,7 +101,8 @@ PairwisePlan plan_pairwise(const PairwiseView& model, std::int64_t states, std::
         step.pairs = std::ssize(plan.pairs);
         step.children = std::ssize(plan.children);
         step.axes = std::ssize(plan.strides);
-        step.table = plan.table_entries;
+        step.halves = std::ssize(plan.halves);
+        step.table = plan.kept_entries;
         step.message = plan.message_entries;
         step.states_at = plan.num_states;
         if (i == count) {
@@ -118,9 +124,11 @@ PairwisePlan plan_pairwise(const PairwiseView& model, std::int64_t states, std::
             if (step.rows > most_entries) return declined();
         }
         plan.separator.insert(plan.separator.end(), mine.begin(), mine.end());
+        step.leaf = children[i].empty() && !mine.empty() && pairs[i].size() == mine.size();
         for (const auto& [other, k] : pairs[i]) {
             const auto axis = static_cast<std::int32_t>(std::ranges::find(mine, other) - mine.begin());
-            plan.pairs.push_back({inner[k], axis, step_of[source[k]] == i, plan.pair_entries});
+            const bool by_own = step.leaf && other == mine.back();
+            plan.pairs.push_back({inner[k], axis, step_of[source[k]] == i, by_own, plan.pair_entries});
             plan.pair_entries += std::int64_t{sizes[other]} * step.states;
             for (std::int32_t a = 0; a < step.depth; ++a) plan.strides.push_back(a == axis ? step.states : 0);
         }
@@ -138,7 +146,14 @@ PairwisePlan plan_pairwise(const PairwiseView& model, std::int64_t states, std::
             }
             plan.strides.insert(plan.strides.end(), stride.begin(), stride.end());
         }
+        plan.halves.insert(plan.halves.end(), halves[i].begin(), halves[i].end());
         plan.table_entries += step.rows * step.states;
+        if (!step.leaf) {
+            plan.kept_entries += step.rows * step.states;
+        } else {
+            const std::int64_t needed = Leaf::scratch_entries(step.states, step.depth, sizes[mine.back()]);
+            plan.leaf_scratch = std::max(plan.leaf_scratch, needed);
+        }
         plan.message_entries += step.rows;
         plan.num_states += step.states;
         plan.steps.push_back(step);

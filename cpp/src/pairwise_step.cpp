@@ -1,8 +1,8 @@
 #include "pairwise_step.hpp"
 
 #include <algorithm>
-#include <cstring>
 
+#include "entries.hpp"
 #include "neuraltrees/clones.hpp"
 
 namespace neuraltrees {
@@ -10,22 +10,10 @@ namespace {
 
 /// A row of a table with N entries, or with any number of them if N is 0; those with few stay in registers.
 template <int N>
-struct Row {
-    typedef double Entries __attribute__((vector_size(N * sizeof(double))));
-    Entries entries;
-
-    NEURALTREES_INLINE Row(const double* from, int) { std::memcpy(&entries, from, sizeof entries); }
-    NEURALTREES_INLINE void add(const Row& other) { entries += other.entries; }
-    NEURALTREES_INLINE void multiply(const double* other) { entries *= Row(other, N).entries; }
-    NEURALTREES_INLINE void multiply(double factor) { entries *= factor; }
-    NEURALTREES_INLINE void store(double* to) const { std::memcpy(to, &entries, sizeof entries); }
-    NEURALTREES_INLINE double total() const {
-        double part[N];
-        store(part);
-        for (int half = N / 2; half > 0; half /= 2)
-            for (int s = 0; s < half; ++s) part[s] += part[s + half];
-        return part[0];
-    }
+struct Row : Entries<N> {
+    NEURALTREES_INLINE Row(const double* from, int) : Entries<N>(from) {}
+    using Entries<N>::multiply;
+    NEURALTREES_INLINE void multiply(const double* other) { multiply(Entries<N>(other)); }
 };
 
 template <>

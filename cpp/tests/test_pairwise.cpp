@@ -17,7 +17,8 @@ struct Model {
     std::vector<std::int64_t> labels, owner, first, last, index, given;
     std::vector<double> unary, tables, weight;
 
-    Model(const Graph& g, double share, std::uint64_t seed) {
+    /// Nodes have up to `width` labels; all of them if `full`.
+    Model(const Graph& g, double share, std::uint64_t seed, std::int64_t most = 3, bool full = false) : width(most) {
         std::mt19937_64 random(seed);
         std::normal_distribution<double> normal;
         const std::int64_t n = g.view().num_nodes();
@@ -27,7 +28,7 @@ struct Model {
             for (int j = 0; j < 2; ++j) index.push_back(static_cast<std::int64_t>(random() % 4));
         }
         for (std::int64_t v = 0; v < n; ++v) {
-            labels.push_back(1 + static_cast<std::int64_t>(random() % 3));
+            labels.push_back(full ? width : 1 + static_cast<std::int64_t>(random() % width));
             known.push_back(static_cast<double>(random() % 1000) < 1000 * share);
             given.push_back(known[v] ? static_cast<std::int64_t>(random() % labels[v]) : -1);
         }
@@ -94,6 +95,102 @@ TEST(marginals_are_those_of_listing) {
         CHECK(std::abs(total - log_z) < 1e-9);
         for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(std::abs(found[i] - wanted[i]) < 1e-9);
     }
+}
+
+TEST(leaves_with_any_number_of_states_and_axes) {
+    for (const std::int64_t width : {1, 2, 3, 4, 5, 8, 9})
+        for (const bool full : {false, true})
+            for (int n = 1; n <= (width > 5 ? 4 : 5); ++n) {
+                const Model model(complete(n), 0.0, static_cast<std::uint64_t>(n), width, full);
+                std::vector<double> wanted;
+                const double log_z = model.list(wanted);
+                const PairwisePlan plan = plan_pairwise(model.view(), 0, 1 << 20);
+                CHECK_EQ(plan.steps[0].leaf, n > 1);
+                double total = 0;
+                std::vector<double> found(wanted.size(), -1.0);
+                CHECK(run_pairwise(plan, model.potentials(), &total, found.data()));
+                CHECK(std::abs(total - log_z) < 1e-9);
+                for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(std::abs(found[i] - wanted[i]) < 1e-9);
+            }
+}
+
+TEST(shared_tables_are_read_as_they_are_and_transposed) {
+    const Graph g = random_graph(6, 1.2, 4);
+    Model model(g, 0.3, 4);
+    const std::size_t edges = model.first.size();
+    for (std::size_t e = 0; e < edges; ++e) {  // the second term of every edge is left out, and the weights
+        model.index[e] = model.index[2 * e];
+    }
+    model.index.resize(edges);
+    const PairwiseTables<double> given{
+        model.width, 2, 1, model.unary.data(), model.tables.data(), model.index.data(), nullptr, model.given.data()};
+    Model weighted = model;
+    for (std::size_t e = edges; e-- > 0;) {
+        weighted.weight[2 * e] = 1;
+        weighted.weight[2 * e + 1] = 0;
+    }
+    weighted.index.assign(2 * edges, 0);
+    for (std::size_t e = 0; e < edges; ++e) weighted.index[2 * e] = model.index[e];
+    std::vector<double> wanted;
+    const double log_z = weighted.list(wanted);
+    double total = 0;
+    std::vector<double> found(wanted.size(), -1.0);
+    CHECK(run_pairwise(plan_pairwise(model.view(), 0, 1 << 20), given, &total, found.data()));
+    CHECK(std::abs(total - log_z) < 1e-9);
+    for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(std::abs(found[i] - wanted[i]) < 1e-9);
+}
+
+TEST(messages_are_divided_by_their_largest_entries_where_products_could_be_too_small) {
+    // A leaf of the star may have a factor of 1e-10, but the sum over its labels is 1 + 1e-10 for both of the centre.
+    Model model(star(60), 0.0, 1, 2, true);
+    const double low = std::log(1e-10);
+    model.unary.assign(model.unary.size(), 0.0);
+    model.tables = {0, low, low, 0, 0, 0, 0, 0};
+    for (std::size_t e = 0; e < model.first.size(); ++e) {
+        model.index[2 * e] = 0;
+        model.index[2 * e + 1] = 1;
+        model.weight[2 * e] = model.weight[2 * e + 1] = 1;
+    }
+    const PairwisePlan plan = plan_pairwise(model.view(), 0, 1 << 20);
+    double total = 0;
+    std::vector<double> found(model.unary.size());
+    CHECK(run_pairwise(plan, model.potentials(), &total, found.data()));
+    CHECK(std::abs(total - std::log(2.0) - 59 * std::log1p(1e-10)) < 1e-12);
+    for (const double p : found) CHECK(std::abs(p - 0.5) < 1e-12);
+    model.tables[3] = low;  // now one label of the centre is 1e10 times as probable by every leaf
+    CHECK(!run_pairwise(plan, model.potentials(), &total, found.data()));
+}
+
+TEST(wrong_labels_and_other_masks_are_declined) {
+    Model model(path(4), 0.0, 3, 3, true);
+    model.known = {1, 0, 0, 1};
+    model.given = {2, -1, -1, 0};
+    const PairwisePlan plan = plan_pairwise(model.view(), 0, 1 << 20);
+    std::vector<double> found(model.unary.size());
+    double total = 0;
+    const auto runs = [&] { return run_pairwise(plan, model.potentials(), &total, found.data()); };
+    CHECK(runs());
+    for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{-2}, std::int64_t{3}, INT64_MIN, INT64_MAX}) {
+        model.given = {wrong, -1, -1, 0};
+        CHECK(!runs());
+    }
+    for (const std::int64_t wrong : {std::int64_t{0}, std::int64_t{-2}, INT64_MIN, INT64_MAX}) {
+        model.given = {2, wrong, -1, 0};
+        CHECK(!runs());
+    }
+    model.given = {-1, 2, -1, 0};  // as many, but others
+    CHECK(!runs());
+    model.given = {2, -1, -1, 0};
+    CHECK(runs());
+    for (const double wrong : {std::nan(""), HUGE_VAL})
+        for (std::vector<double>* each : {&model.unary, &model.tables})
+            for (double& x : *each) {
+                const double before = x;
+                x = wrong;
+                CHECK(!runs());
+                x = before;
+            }
+    CHECK(runs());
 }
 
 TEST(sizes_of_tables_are_known_before) {

@@ -23,28 +23,36 @@ struct PairwiseView {
 /// the separator of a step are its later neighbours, in descending order, so that its last one receives the message.
 /// The table of a step has an axis per node of the separator, then that of the node itself.
 struct PairwisePlan {
-    /// An edge between unknown nodes, in the step of the earlier one; `flipped` if this is the edge's first end.
+    /// An edge between unknown nodes, in the step of the earlier one; `flipped` if this is the edge's first end. Its
+    /// table has a row per state of the later node or, if `by_own`, of the earlier one.
     struct Pair {
         std::int64_t edge;
         std::int32_t axis;  // of the later node
-        bool flipped;
+        bool flipped, by_own;
         std::int64_t at;  // of its table
     };
+    /// A leaf reads no messages, and has one pair per node of its separator, in that order, the last one `by_own`; its
+    /// table is not kept.
     struct Step {
         Vertex node;
         std::int32_t states;
-        std::int32_t depth;                             // axes of the separator
-        std::int64_t separator, pairs, children, axes;  // where those of the step begin
-        std::int64_t rows;                              // entries of the message
-        std::int64_t table, message;                    // where its table and its message begin
-        std::int64_t states_at;                         // where its own states begin
+        std::int32_t depth;                                     // axes of the separator
+        std::int64_t separator, pairs, children, axes, halves;  // where those of the step begin
+        std::int64_t rows;                                      // entries of the message
+        std::int64_t table, message;                            // where its table and its message begin
+        std::int64_t states_at;                                 // where its own states begin
+        bool leaf;
     };
     /// An edge with one known end.
     struct Half {
         std::int64_t edge;
         Vertex known;
-        std::int32_t step;
         bool from_first;  // whether the first end is known
+    };
+    /// An edge with two known ends.
+    struct Settled {
+        std::int64_t edge;
+        Vertex first, last;
     };
 
     std::vector<Step> steps;              // one more at the end
@@ -52,14 +60,15 @@ struct PairwisePlan {
     std::vector<Pair> pairs;              // by step
     std::vector<std::int32_t> children;   // by step: the steps whose messages it reads
     std::vector<std::int64_t> strides;    // of the separator's axes: in the tables of pairs, then in messages
-    std::vector<Half> halves;
-    std::vector<std::int64_t> settled;        // edges with two known ends
+    std::vector<Half> halves;             // by step
+    std::vector<Settled> settled;
     std::vector<Vertex> fixed;                // known nodes
     std::vector<std::int64_t> labels, owner;  // of the model
-    std::vector<std::int64_t> first, last;
-    std::int64_t num_graphs = 1, most_states = 0;
+    std::int64_t num_graphs = 1, num_edges = 0, most_labels = 0;
     int width = -1;
-    std::int64_t table_entries = 0, message_entries = 0, pair_entries = 0, num_states = 0;
+    std::int64_t table_entries = 0, kept_entries = 0;  // of all tables, and of those that are kept
+    std::int64_t message_entries = 0, pair_entries = 0, num_states = 0;
+    std::int64_t leaf_scratch = 0;  // entries that the sums over a leaf need beside its message
 };
 
 inline constexpr int most_pairwise_axes = 64, most_pairwise_states = 512;
@@ -79,13 +88,14 @@ struct PairwiseTables {
     const Real* tables = nullptr;
     const std::int64_t* index = nullptr;
     const Real* weight = nullptr;
-    const std::int64_t* known = nullptr;  // labels of the known nodes
+    const std::int64_t* known = nullptr;  // labels of the known nodes, -1 elsewhere
 };
 
 /// Log Z of every graph, and if `marginals` is not null the marginals of all nodes, N x D, one-hot at known ones.
 ///
 /// Tables hold products, divided by their largest entries. False, with unspecified answers, if that could lose
-/// precision because potentials differ too much, if no labelling is possible, or if a number is nan or +inf.
+/// precision because potentials differ too much, if no labelling is possible, if any entry of `unary` or `tables` is
+/// nan or +inf, if a known label is not one of its node, or if other nodes are known than in the plan.
 template <typename Real>
 bool run_pairwise(const PairwisePlan& plan, const PairwiseTables<Real>& given, double* log_partition, Real* marginals);
 

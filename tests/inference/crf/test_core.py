@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 
 import neuraltrees as nt
+from neuraltrees.errors import InputError, ZeroProbabilityError
 from neuraltrees.inference import CRF
 from neuraltrees.inference.crf import Solver, Structure, core, solver
+from neuraltrees.inference.crf import crf as crf_module
 from neuraltrees.inference.crf.core import plan_core, readable, run_core
 from neuraltrees.inference.crf.tables import FactorTables
 
@@ -219,3 +221,97 @@ def test_many_nodes_in_a_chain() -> None:
         forward = (forward.unsqueeze(1) + table).logsumexp(0) + row
     torch.testing.assert_close(answer.log_partition, forward.logsumexp(0, keepdim=True))
     torch.testing.assert_close(answer.marginals.sum(-1), torch.ones(size, dtype=DOUBLE))
+
+
+@pytest.mark.parametrize("labels", [1, 2, 4, 5, 8])
+def test_cliques_of_equal_nodes_as_tensors_compute_them(labels: int) -> None:
+    """All but the last nodes of a clique are leaves of the plan, or read one message."""
+    stream = torch.Generator().manual_seed(labels)
+    given = [nt.Graph.from_networkx(nx.complete_graph(size)) for size in (1, 2, 3, 4, 5)]
+    crf = CRF(given, labels)
+    unary = torch.randn(crf.num_nodes, labels, generator=stream, dtype=DOUBLE)
+    unary[..., 1:][torch.rand(crf.num_nodes, labels - 1, generator=stream) < 0.2] = -torch.inf
+    table = torch.randn(labels, labels, generator=stream, dtype=DOUBLE)
+    table[0, 1:] = -torch.inf
+    with by_the_core_alone():
+        answer = crf(unary, table)
+    with on_tensors():
+        expected = crf(unary, table)
+    torch.testing.assert_close(answer, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("states", [1, 5, 8, 70])
+def test_labels_are_kept_among_more_than_64(states: int) -> None:
+    stream = torch.Generator().manual_seed(states)
+    unary = torch.randint(-9, 9, (20, 150), generator=stream).double()
+    layer = CRF(nt.Graph(torch.zeros(2, 0, dtype=torch.int64), num_nodes=20), states=states)
+    with by_the_core_alone():
+        found = layer(unary, torch.zeros(150, 150, dtype=DOUBLE)).marginals
+    for row, own in zip(found, unary, strict=True):
+        best = own.sort(descending=True, stable=True).indices[:states]
+        torch.testing.assert_close(row, torch.zeros_like(row).index_copy_(0, best, own[best].softmax(0)))
+
+
+@contextmanager
+def without_checks() -> Iterator[None]:
+    """The layer, whose values only the core may check."""
+
+    def refuse(*given: object) -> None:
+        raise AssertionError("values were checked")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crf_module, "check_numbers", refuse)
+        yield
+
+
+@pytest.mark.parametrize("mask", ["none", "same", "own", "all"])
+def test_the_core_checks_the_values_of_further_calls(mask: str) -> None:
+    crf, unary, pairwise, drawn = case(13)
+    known = {"none": None, "same": drawn[0], "own": drawn, "all": drawn.clamp(min=0)}[mask]
+    first = crf(unary, pairwise, known)
+    with without_checks():
+        again = crf(unary, pairwise, known)
+        assert torch.equal(again.marginals, first.marginals) and torch.equal(again.log_partition, first.log_partition)
+        other = crf(2 * unary, pairwise[0], known)
+    with on_tensors():
+        expected = crf(2 * unary, pairwise[0], known)
+    torch.testing.assert_close(other, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_further_calls_find_the_plans_of_any_mask() -> None:
+    crf, unary, pairwise, drawn = case(14)
+    masks = [None, drawn[0], drawn[1], drawn]
+    expected = [crf(unary, pairwise, known) for known in masks]
+    with without_checks():
+        for known, answer in zip(masks, expected, strict=True):
+            torch.testing.assert_close(crf(unary, pairwise, known), answer, rtol=0, atol=0)
+    for known, answer in zip(masks, expected, strict=True):
+        fresh = CRF(graphs(20, 14), crf._labels)(unary, pairwise, known)
+        torch.testing.assert_close(fresh, answer, rtol=0, atol=0)
+
+
+def test_wrong_values_of_further_calls_are_errors() -> None:
+    crf, unary, pairwise, drawn = case(15)
+    known, expected = drawn[0].clone(), crf(unary, pairwise, drawn[0])
+    node = int(((known >= 0) & (torch.from_numpy(crf._labels) > 1)).nonzero()[0])
+    count = int(crf._labels.min())
+    narrow = int(np.flatnonzero(crf._labels == count)[0])
+
+    def fails(error: type[Exception], message: str, at: Tensor, index: object, value: float) -> None:
+        before = at.clone()
+        at[index] = value  # type: ignore[index]
+        with pytest.raises(error, match=message):
+            crf(unary, pairwise, known)
+        at.copy_(before)
+
+    fails(InputError, "in unary; got nan at", unary, (1, 0, 0), torch.nan)
+    fails(InputError, "in unary; got inf at", unary, (1, 0, 0), torch.inf)
+    fails(InputError, "in pairwise; got nan at", pairwise, (2, 0, 0, 0), torch.nan)
+    fails(InputError, "in pairwise; got inf at", pairwise, (2, 0, 0, 0), torch.inf)
+    fails(ZeroProbabilityError, f"labels of node {narrow} have -inf", unary, (0, narrow), -torch.inf)
+    fails(ZeroProbabilityError, "exclude each other", unary, (0, node, int(known[node])), -torch.inf)
+    fails(InputError, f"at node {node}", known, node, 8)
+    fails(InputError, f"at node {node}", known, node, -2)
+    if count < 8:  # what is given beyond the labels of a node is not read
+        unary[:, narrow, count:] = torch.nan
+    torch.testing.assert_close(crf(unary, pairwise, known), expected)

@@ -62,16 +62,17 @@ def run_core(
     num_graphs: int,
     marginals: bool = True,
 ) -> tuple[Tensor, Tensor | None] | None:
-    """Log Z of every graph, and the marginals; None if sums of products could lose precision, or if there is none.
+    """Log Z of every graph, and the marginals; None if sums of products could lose precision, if there is none, or if a
+    potential or a known label is wrong, or not what was planned for.
 
     Shapes: unary :math:`(B, N, D)`, known :math:`(N)` → :math:`(B, G)` and :math:`(B, N, D)`
     """
     batch, _, width = unary.shape
-    total = torch.empty(batch, num_graphs, dtype=torch.float64)
+    total = unary.new_empty(batch, num_graphs)
     found = torch.empty_like(unary, memory_format=torch.contiguous_format) if marginals else None
-    weight = None if tables.weight is None else tables.weight.detach().contiguous()
+    weight = None if tables.weight is None else tables.weight.contiguous()
     labels = torch.full((unary.shape[1],), -1, dtype=torch.int64) if known is None else known.contiguous()
-    read = [unary.detach().contiguous(), tables.tables.detach().contiguous(), tables.index.contiguous(), weight, labels]
+    read = [unary.contiguous(), tables.tables.contiguous(), tables.index.contiguous(), weight, labels]
     done = RUNS[unary.dtype](
         plan,
         [0 if each is None else each.data_ptr() for each in (*read, total, found)],
@@ -79,4 +80,4 @@ def run_core(
         len(tables.tables) == 1,
         weight is None or len(weight) == 1,
     )
-    return (total.to(unary.dtype), found) if done else None
+    return (total, found) if done else None

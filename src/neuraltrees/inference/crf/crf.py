@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from neuraltrees.checks import check_at_least
 from neuraltrees.errors import InputError
 from neuraltrees.graph import Graph
+from neuraltrees.inference.crf.case import Case
 from neuraltrees.inference.crf.checks import (
     check_labels,
     check_limits,
@@ -24,9 +25,9 @@ from neuraltrees.inference.crf.checks import (
 )
 from neuraltrees.inference.crf.cliques import CliqueNodes, CliqueTables, Kind, match_tables, sort_cliques
 from neuraltrees.inference.crf.entropy import entropy
-from neuraltrees.inference.crf.solver import CRFAnswer, Evidence, Solver
+from neuraltrees.inference.crf.solver import CRFAnswer, Solver
 from neuraltrees.inference.crf.structure import Structure
-from neuraltrees.inference.crf.tables import FactorTables, Tables
+from neuraltrees.inference.crf.tables import FactorTables
 from neuraltrees.inference.forest import Forest
 from neuraltrees.inference.forest.factors import integers
 
@@ -155,10 +156,14 @@ class CRF:
 
         Shapes: unary :math:`(*B, n, C)`, known :math:`(n)` or :math:`(*B, n)`
         """
-        case = self._case(unary, pairwise, known, cliques, check)
-        marginals, total = case.solver.solve(case.unary, case.tables, case.given, check)
-        if check and case.known is not None:
-            check_together(total)
+        case = self._unchecked(unary, pairwise, known, cliques, check)
+        answer = case.solver.again(case.unary, case.tables, case.known) if check else None
+        if answer is None:
+            case = self._checked(case, check)
+            answer = case.solver.solve(case.unary, case.tables, case.given, check)
+            if check and case.known is not None:
+                check_together(answer.log_partition)
+        marginals, total = answer
         return CRFAnswer(marginals.view(unary.shape), total.view(*case.batch, self.num_graphs))
 
     def log_partition(
@@ -267,15 +272,19 @@ class CRF:
             self._solvers[width, kinds] = Solver(structure, self.limits).to(self._device)
         return self._solvers[width, kinds]
 
-    def _case(
+    def _case(self, unary: Tensor, pairwise: Tensor, known: Tensor | None, cliques: CliqueTables | None = None) -> Case:
+        """All arguments, checked, with one batch dimension."""
+        return self._checked(self._unchecked(unary, pairwise, known, cliques))
+
+    def _unchecked(
         self,
         unary: Tensor,
         pairwise: Tensor,
         known: Tensor | None,
-        cliques: CliqueTables | None = None,
+        cliques: CliqueTables | None,
         check: bool = True,
-    ) -> _Case:
-        """All arguments, checked, with one batch dimension."""
+    ) -> Case:
+        """All arguments, of the right types and shapes, with one batch dimension; their values are not looked at."""
         if not isinstance(unary, Tensor) or unary.dim() < 2 or unary.shape[-2] != self.num_nodes:
             came = tuple(unary.shape) if isinstance(unary, Tensor) else type(unary).__name__
             raise InputError(f"Expected unary of shape (*, {self.num_nodes}, labels), one row per node; got {came}.")
@@ -288,14 +297,20 @@ class CRF:
         for each, table, factors in zip(self._cliques, more, solver.structure.factors[1:], strict=True):
             tables.append(each.tables(table, unary, factors.index))
         labels = None if known is None else known_labels(known, batch, self.num_nodes)
-        unary = self._own_labels(unary, solver.structure.labels)
-        if check and not torch.compiler.is_compiling():
-            named = {f"cliques of {each.size} nodes": table for each, table in zip(self._cliques, more, strict=True)}
-            check_numbers(unary, {"pairwise": pairwise, **named})
-            if labels is not None:
-                check_labels(labels, solver.structure.labels)
         one = unary.reshape(batch.numel(), *unary.shape[-2:])
-        return _Case(solver, one, tuple(tables), labels, batch, None if check else known)
+        named = {f"cliques of {each.size} nodes": table for each, table in zip(self._cliques, more, strict=True)}
+        source = None if check else known
+        return Case(solver, one, tuple(tables), labels, batch, source, {"pairwise": pairwise, **named})
+
+    def _checked(self, case: Case, check: bool = True) -> Case:
+        """The same after a check of all values, with -inf for labels that a node does not have."""
+        labels = case.solver.structure.labels
+        unary = self._own_labels(case.unary, labels)
+        if check and not torch.compiler.is_compiling():
+            check_numbers(unary.view(*case.batch, *unary.shape[1:]), case.named)
+            if case.known is not None:
+                check_labels(case.known, labels)
+        return case._replace(unary=unary)
 
     def _own_labels(self, unary: Tensor, labels: npt.NDArray[np.int64]) -> Tensor:
         """The potentials with -inf for labels that a node does not have, whatever was given there."""
@@ -326,16 +341,3 @@ class CRF:
         if count == 0:
             pairwise = pairwise.new_zeros(*pairwise.shape[:-3], 1, width, width)
         return FactorTables(pairwise.reshape(-1, *pairwise.shape[-3:]), structure.index)
-
-
-class _Case(NamedTuple):
-    solver: Solver
-    unary: Tensor
-    tables: Tables
-    known: Tensor | None
-    batch: torch.Size
-    source: Tensor | None
-
-    @property
-    def given(self) -> Evidence:
-        return self.solver.given(self.known, self.source)

@@ -115,9 +115,7 @@ class Solver:
         return evidence
 
     def _plans(self, known: Tensor | None) -> Planned:
-        key: Any = None
-        if known is not None:
-            key = known.shape, np.packbits((known >= 0).cpu().numpy()).tobytes()
+        key = _mask(known)
         if key not in self.kept:
             self.kept[key] = self._planned(known)
             if len(self.kept) > PLANS:
@@ -157,6 +155,14 @@ class Solver:
         marginals, totals = ready.run(check)
         return CRFAnswer(ready.placed(marginals), self._total(ready, totals))
 
+    def again(self, unary: Tensor, tables: Tables, known: Tensor | None) -> CRFAnswer | None:
+        """The answer of the compiled core with a cached plan, for arguments whose values were not checked; None if any
+        of them is wrong, if there is no such plan, or if the core has no answer."""
+        if len(tables) > 1 or not readable(unary, tables[0]) or (key := _mask(known)) not in self.kept:
+            return None
+        self.kept.move_to_end(key)
+        return self._by_core(unary, tables, Evidence(known, self.kept[key]))
+
     def marginals(self, unary: Tensor, tables: Tables, given: Evidence, check: bool = True) -> Tensor:
         """Marginals alone. Shapes: → :math:`(B, n, D)`"""
         if check and (answer := self._by_core(unary, tables, given)) is not None:
@@ -178,10 +184,10 @@ class Solver:
 
     def _by_core(self, unary: Tensor, tables: Tables, given: Evidence, marginals: bool = True) -> CRFAnswer | None:
         """The answer of the compiled core, or None where it has none; without `marginals`, those are the potentials."""
-        core, edges = given.planned.core, tables[0]
-        if core is None or not len(unary) or not readable(unary, edges):
+        core, edges, known = given.planned.core, tables[0], given.known
+        if core is None or not len(unary) or not readable(unary, edges) or not (known is None or known.is_cpu):
             return None
-        shape, known, graphs = unary.shape, given.known, self.structure.num_graphs
+        shape, graphs = unary.shape, self.structure.num_graphs
         if known is not None and known.dim() == 2:
             copies = len(known)
             unary, edges, known = unary.reshape(1, -1, shape[2]), edges.flat(copies), known.reshape(-1)
@@ -309,6 +315,11 @@ class _Ready:
         whole = self.labels.unsqueeze(1) == torch.arange(self.shape[-1], device=self.labels.device)
         whole = whole.to(marginals.dtype).unsqueeze(0).expand(len(marginals), -1, -1)
         return whole.index_copy(1, self.plans[0].variables, marginals).reshape(self.shape)
+
+
+def _mask(known: Tensor | None) -> Any:
+    """What plans are cached by: which nodes are known."""
+    return None if known is None else (known.shape, np.packbits((known >= 0).cpu().numpy()).tobytes())
 
 
 class _explained:
