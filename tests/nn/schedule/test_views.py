@@ -20,6 +20,7 @@ from neuraltrees.nn.schedule.bags.views import numbered_rows
 from neuraltrees.objectives import Classification
 from neuraltrees.training import NetworkSpec, Run, Task, TrainingSpec, fit
 from neuraltrees.training.deck import Deck
+from tests.nn.schedule.bag_graphs import CANONICAL, PAPER
 
 GRAPHS = [
     nx.cycle_graph(6),
@@ -62,10 +63,11 @@ def graphs_of(shapes: list[nx.Graph], edge_features: bool = True) -> list[Data]:
     return found
 
 
-def task_of(edge_features: bool = True) -> Task:
-    categories = nt.Categories((2, 2)), nt.Categories((2,)) if edge_features else None
+def task_of(edge_features: bool = True, shapes: list[nx.Graph] = GRAPHS, **trees: str) -> Task:
     objective = Classification(("no", "yes"), level="graph")
-    return Task(graphs_of(GRAPHS, edge_features), objective, features=categories[0], edge_features=categories[1])
+    of_edges = nt.Categories((2,)) if edge_features else None
+    graphs = graphs_of(shapes, edge_features)
+    return Task(graphs, objective, features=nt.Categories((2, 2)), edge_features=of_edges, **trees)
 
 
 def decks(mix: dict[str, Any], task: Task, runs: int | None = 2) -> list[Deck]:
@@ -80,10 +82,13 @@ def decks(mix: dict[str, Any], task: Task, runs: int | None = 2) -> list[Deck]:
 
 @pytest.mark.parametrize("training", [True, False], ids=["training", "eval"])
 @pytest.mark.parametrize("edge_features", [True, False], ids=["edge features", "no edge features"])
+@pytest.mark.parametrize("trees", [CANONICAL, PAPER], ids=["canonical trees", "the paper's trees"])
 @pytest.mark.parametrize("mix", MIXES)
-def test_answers_gradients_and_statistics_are_those_of_all_nodes(mix: str, edge_features: bool, training: bool) -> None:
+def test_answers_gradients_and_statistics_are_those_of_all_nodes(
+    mix: str, trees: dict[str, str], edge_features: bool, training: bool
+) -> None:
     found = []
-    for deck in decks(MIXES[mix], task_of(edge_features)):
+    for deck in decks(MIXES[mix], task_of(edge_features, **trees)):
         network = deck.network.train(training)
         batch = deck.batch(torch.tensor([4, 0, 1, 5, 3, 2]))
         answers = network(batch.x, batch.plan, edge_attr=batch.edges)
@@ -108,18 +113,9 @@ def test_views_are_equal_exactly_where_the_unfolded_trees_are(seed: int, depth: 
     """The oracle writes out the tree of all walks from a node, sorted."""
     draw = np.random.default_rng(seed)
     shapes = [nx.gnm_random_graph(int(draw.integers(1, 7)), int(draw.integers(0, 9)), seed=seed + k) for k in range(3)]
-    graphs = graphs_of(shapes)
-    deck = decks(
-        {"parts": "graph"},
-        Task(
-            graphs,
-            Classification(("no", "yes"), level="graph"),
-            features=nt.Categories((2, 2)),
-            edge_features=nt.Categories((2,)),
-        ),
-    )[1]
+    deck = decks({"parts": "graph"}, task_of(shapes=shapes))[1]
     columns = view_columns(deck.ragged, depth)
-    batch = Batch.from_data_list(graphs)
+    batch = Batch.from_data_list(graphs_of(shapes))
     for level in range(depth + 1):
         trees = [_unfolded(batch, node, level) for node in range(batch.num_nodes)]
         number = columns[f"view.{level}"].values.tolist()
