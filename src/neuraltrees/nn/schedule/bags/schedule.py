@@ -23,10 +23,11 @@ from neuraltrees.nn.ensemble.sparse import SparseMap
 from neuraltrees.nn.parallel import Group, Part, cost_of_state
 from neuraltrees.nn.ragged import Cut, Ragged
 from neuraltrees.nn.schedule.bags.codes import BITS, signs
+from neuraltrees.nn.schedule.bags.columns import columns_of
 from neuraltrees.nn.schedule.bags.layer import BagLayer, EdgeRows, Shares
 from neuraltrees.nn.schedule.bags.options import BagOptions
 from neuraltrees.nn.schedule.bags.parts import Owners, part_of
-from neuraltrees.nn.schedule.bags.structure import KINDS, MOST, BagPlan, columns_of
+from neuraltrees.nn.schedule.bags.structure import KINDS, MOST, BagPlan
 from neuraltrees.nn.schedule.bags.views import BagStarts
 from neuraltrees.nn.schedule.graph import node_parts
 from neuraltrees.nn.schedule.schedule import Body, Schedule
