@@ -60,6 +60,9 @@ def test_small_runs_are_trained_together() -> None:
     large = NetworkSpec(hidden=2**12, layers=2)
     assert [len(part) for part in in_turns(task, large, TRAINING, runs, "cpu")] == [1, 1, 1]
     assert in_turns(task, large, TRAINING, runs, "cuda") == [runs]
+    viewed = large.replace(schedule="bags", parts="graph", views=True)
+    assert in_turns(task, viewed, TRAINING, runs, "cpu") == [runs], "states of views are few"
+    assert len(in_turns(task, viewed.replace(parts="graph,tree"), TRAINING, runs, "cpu")) == 3
     wide = NetworkSpec(hidden=2**11, layers=2)
     assert [len(part) for part in in_turns(task, wide, TRAINING, runs, "cpu")] == [3]
 

@@ -106,8 +106,11 @@ def in_turns(
 ) -> list[Sequence[Run]]:
     """The runs in groups that are trained one after another: on a CPU, if the states of all runs do not fit in a cache.
 
-    Runs of other splits take part in batches that are shuffled, and so are not separated.
+    Runs of other splits take part in batches that are shuffled, and so are not separated; neither are those of a
+    network that computes views alone, which has few states.
     """
+    if network.views and not network.needs_tree:
+        return [runs]
     taught = graphs_to_train_on(task, torch.stack([run.split.train for run in runs], 1).any(1))
     sizes = [graph.num_nodes for graph in task.graphs]
     nodes = sum(sizes) if taught is None else sum(compress(sizes, taught))
