@@ -74,7 +74,7 @@ def plain_steps(graphs: list[Data], size: int, per_batch: int) -> Iterator[None]
     while True:
         for batch in loader:
             adam.zero_grad()
-            nn.functional.binary_cross_entropy_with_logits(network(batch), batch.y.view(-1, 10)).backward()
+            nn.functional.binary_cross_entropy_with_logits(network(batch), batch.y.view(-1, 10).float()).backward()
             adam.step()
             yield
 
