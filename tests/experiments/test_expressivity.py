@@ -17,7 +17,7 @@ from neuraltrees.experiments.marginal_learning import learn_marginals
 from neuraltrees.experiments.marginal_problems import FAMILIES, MarginalProblem, partial_k_tree, total_variation
 from neuraltrees.experiments.page import markdown
 from neuraltrees.training.batches import divide
-from neuraltrees.training.spec import NetworkSpec
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.tuning.store import Results
 
 

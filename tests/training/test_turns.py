@@ -13,9 +13,10 @@ from neuraltrees.data.task import Task
 from neuraltrees.training import fitting, source
 from neuraltrees.training.checkpoint import Checkpoint
 from neuraltrees.training.fitting import in_turns, trained
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.trainer import Trainer
+from neuraltrees.training.training_spec import TrainingSpec
 
 SPEC = NetworkSpec(hidden=8, layers=2, dropout=0.2)
 TRAINING = TrainingSpec(epochs=4, lr=0.05, batches=2)

@@ -14,7 +14,8 @@ from neuraltrees.cli.terminal import Value, notes, show, working
 from neuraltrees.datasets import DataSpec
 from neuraltrees.errors import InputError
 from neuraltrees.training.config import TrainConfig, load_config
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.network_spec import NetworkSpec
+from neuraltrees.training.training_spec import TrainingSpec
 
 
 @with_options(TrainConfig, {"Data and runs": DataSpec, "Network": NetworkSpec, "Training": TrainingSpec})

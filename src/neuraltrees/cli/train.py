@@ -23,7 +23,8 @@ from neuraltrees.errors import DivergedError, InputError, LostProcessError, Miss
 from neuraltrees.extras import require
 from neuraltrees.files import locked_folder, write_whole
 from neuraltrees.training.config import TrainConfig, load_config
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.network_spec import NetworkSpec
+from neuraltrees.training.training_spec import TrainingSpec
 
 if TYPE_CHECKING:
     from neuraltrees.training.launch import Launched

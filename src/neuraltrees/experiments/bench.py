@@ -16,9 +16,10 @@ from neuraltrees.decomposition import sample_bounded_treewidth
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
 from neuraltrees.inference import JunctionTree, random_markov_network
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.trainer import Trainer
+from neuraltrees.training.training_spec import TrainingSpec
 
 SCENES, NODES, RUNS, POTENTIALS = 150, 10_000, 8, 200
 

@@ -25,8 +25,9 @@ from neuraltrees.experiments.report import Confusion, DemoReport, Trained
 from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
 from neuraltrees.training.fitting import trained
+from neuraltrees.training.network_spec import ConvName, ModelName, NetworkSpec
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
+from neuraltrees.training.training_spec import TrainingSpec
 from neuraltrees.version import __version__
 
 MODELS: tuple[ModelName, ...] = ("neural-tree", "gnn")

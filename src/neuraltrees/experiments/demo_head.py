@@ -15,8 +15,9 @@ from neuraltrees.objectives import Calibration
 from neuraltrees.serving import Predictor
 from neuraltrees.training.bundle import Bundle
 from neuraltrees.training.fitting import trained
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.training_spec import TrainingSpec
 
 SPEC = NetworkSpec(model="none", head="crf", dropout=0.0)
 STEPS = 160

@@ -20,7 +20,7 @@ from neuraltrees.experiments.marginal_learning import baseline_errors, learn_mar
 from neuraltrees.experiments.marginal_problems import FAMILIES, MarginalProblem
 from neuraltrees.experiments.page import Block, Figure, Table
 from neuraltrees.plots.style import LOOKS, MORE, error_line, panels, plain_numbers, save_both
-from neuraltrees.training.spec import NetworkSpec
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.tuning.record import machine
 from neuraltrees.tuning.store import Record, Results, open_store
 

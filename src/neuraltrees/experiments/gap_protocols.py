@@ -6,7 +6,8 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from neuraltrees.training.spec import ConvName, ModelName, NetworkSpec, TrainingSpec
+from neuraltrees.training.network_spec import ConvName, ModelName, NetworkSpec
+from neuraltrees.training.training_spec import TrainingSpec
 from neuraltrees.tuning.grid import Grid
 
 FULL_GRID = Grid(layers=(2, 3, 4, 6), lr=(0.002, 0.005))

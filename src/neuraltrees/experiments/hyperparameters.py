@@ -8,7 +8,7 @@ from neuraltrees.experiments.cells import DEFAULTS, Cell, Log, search_cells
 from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.page import Block, Figure, Table
 from neuraltrees.plots.tuning import tune_figure
-from neuraltrees.training.spec import PAPER_MODELS
+from neuraltrees.training.network_spec import PAPER_MODELS
 from neuraltrees.tuning.grid import PAPER_GRID, PAPER_STAGES, Grid, Point
 from neuraltrees.tuning.search import finished_search
 from neuraltrees.tuning.store import Results, open_store

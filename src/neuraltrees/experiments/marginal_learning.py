@@ -15,8 +15,9 @@ from neuraltrees.data.task import Task
 from neuraltrees.experiments.marginal_problems import MarginalProblem, Samples, total_variation
 from neuraltrees.objectives import Metric, Objective, Prediction, ValuePrediction, register_objective
 from neuraltrees.training.fitting import trained
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.runs import Fitted, Run
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.training_spec import TrainingSpec
 
 BATCH = 32  # training graphs per step, each with its own potentials
 STEPS = 8  # least number of steps per epoch, after which all graphs are evaluated

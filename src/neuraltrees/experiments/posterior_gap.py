@@ -19,8 +19,8 @@ from neuraltrees.experiments.gap_page import draw, gap_of
 from neuraltrees.experiments.gap_protocols import FULL, PROTOCOLS, Protocol
 from neuraltrees.experiments.scene_pool import ScenePool, make_pool
 from neuraltrees.experiments.statistics import mean_std, percent
+from neuraltrees.training.network_spec import ModelName
 from neuraltrees.training.runs import Epoch, Run
-from neuraltrees.training.spec import ModelName
 from neuraltrees.tuning.grid import Point
 from neuraltrees.tuning.record import TrialJob, train_record
 from neuraltrees.tuning.search import search

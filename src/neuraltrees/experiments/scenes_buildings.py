@@ -29,8 +29,9 @@ from neuraltrees.scenes.task import scene_task
 from neuraltrees.serving import Predictor
 from neuraltrees.training.bundle import Bundle
 from neuraltrees.training.fitting import fit
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.training_spec import TrainingSpec
 from neuraltrees.tuning.record import machine
 from neuraltrees.tuning.store import Name, Record, Results, in_words, open_store
 

@@ -23,8 +23,9 @@ from neuraltrees.scenes.generated import building_label_spaces, scene_of_room
 from neuraltrees.scenes.spec import OBJECT, ROOM, TypedGraphSpec
 from neuraltrees.scenes.task import scene_task
 from neuraltrees.training.fitting import fit
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.training_spec import TrainingSpec
 from neuraltrees.tuning.record import machine
 from neuraltrees.tuning.store import Name, Record, Results, in_words, open_store
 

@@ -36,8 +36,9 @@ from neuraltrees.nn import CRFHead
 from neuraltrees.objectives import Calibration
 from neuraltrees.training.batches import feature_columns, joined_graphs
 from neuraltrees.training.fitting import trained
+from neuraltrees.training.network_spec import ModelName, NetworkSpec
 from neuraltrees.training.runs import Fitted, Run
-from neuraltrees.training.spec import ModelName, NetworkSpec, TrainingSpec
+from neuraltrees.training.training_spec import TrainingSpec
 from neuraltrees.tuning.record import machine
 from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, open_store
 

@@ -34,8 +34,9 @@ from neuraltrees.experiments.statistics import percent
 from neuraltrees.nn import CRFPosterior
 from neuraltrees.objectives import Calibration
 from neuraltrees.training.fitting import trained
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.training_spec import TrainingSpec
 from neuraltrees.tuning.record import machine
 from neuraltrees.tuning.store import Name, Record, Results, Store, in_words, open_store
 

@@ -11,7 +11,7 @@ from neuraltrees.experiments.experiment import Experiment, Scale
 from neuraltrees.experiments.page import Block, Figure, Table
 from neuraltrees.experiments.statistics import mean_std, paired, percent
 from neuraltrees.plots.style import LOOKS, panels, save_both
-from neuraltrees.training.spec import ConvName
+from neuraltrees.training.network_spec import ConvName
 from neuraltrees.tuning.store import Results
 
 CONVS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "gin": "GIN"}

@@ -23,8 +23,8 @@ from neuraltrees.graph import Graph
 from neuraltrees.htree import build_htree
 from neuraltrees.plots.style import LOOKS, MORE, panels, plain_numbers, save_both
 from neuraltrees.training.config import TrainConfig, preset
+from neuraltrees.training.network_spec import PAPER_MODELS, ConvName
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import PAPER_MODELS, ConvName
 from neuraltrees.training.trainer import Trainer
 from neuraltrees.tuning.record import machine
 from neuraltrees.tuning.store import Record, Results, open_store

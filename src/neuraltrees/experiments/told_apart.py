@@ -19,7 +19,7 @@ from neuraltrees.datasets.expressivity import GraphPair
 from neuraltrees.errors import InputError
 from neuraltrees.nn.network import Network
 from neuraltrees.objectives import Regression
-from neuraltrees.training.spec import NetworkSpec
+from neuraltrees.training.network_spec import NetworkSpec
 
 COPIES, ANSWERS = 32, 16
 THRESHOLD = 72.34  # threshold of the statistic of 32 differences of 16 answers, at 5 %

@@ -8,8 +8,9 @@ from typing import Any
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.training.executors import Executor
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.training_spec import TrainingSpec
 
 
 def check_on_epoch(on_epoch: Any) -> None:

@@ -23,8 +23,8 @@ from neuraltrees.objectives import Classification, Objective, find_objective
 from neuraltrees.options import find_place
 from neuraltrees.scenes.format import SceneFormat
 from neuraltrees.training.checkpoint import load_tensors, save_tensors
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.runs import Fitted
-from neuraltrees.training.spec import NetworkSpec
 
 TRUSTED = ("torch_geometric.nn.", "neuraltrees.nn.")  # modules whose networks a file may name
 STATISTICS = ("mean", "std", "edge_mean", "edge_std", "encoding_mean", "encoding_std")  # tensors of the scaling

@@ -13,7 +13,8 @@ from neuraltrees.datasets.registry import entry_of, find_dataset
 from neuraltrees.errors import InputError, did_you_mean
 from neuraltrees.files import PathLike, read_whole
 from neuraltrees.options import close_choice, rule_in_words
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.network_spec import NetworkSpec
+from neuraltrees.training.training_spec import TrainingSpec
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from neuraltrees.files import make_folder
 from neuraltrees.training.arguments import check_on_epoch
 from neuraltrees.training.batches import graphs_to_train_on
 from neuraltrees.training.checkpoint import Checkpoint
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.progress import show_progress, wanted_console
 from neuraltrees.training.runs import Epoch, Fitted, Run
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.trainer import OnEpoch, Trainer
+from neuraltrees.training.training_spec import TrainingSpec
 
 EVERY = 60.0  # seconds between the checkpoints of `trained`
 LARGE, MOST = 2**16, 2**18  # numbers in the states of a batch, of a large run and of runs that are trained at once

@@ -17,7 +17,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from neuraltrees.nn.parallel import Group
 from neuraltrees.training.executors import CutTrees, DataParallel, Executor
-from neuraltrees.training.spec import Partition
+from neuraltrees.training.training_spec import Partition
 
 GRACE = 30  # seconds to end in after torchrun has gone, as long as torchrun itself waits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from neuraltrees.training.spec import TrainingSpec
+from neuraltrees.training.training_spec import TrainingSpec
 
 
 class RunOptimiser:

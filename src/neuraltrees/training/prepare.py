@@ -16,8 +16,8 @@ from neuraltrees.nn.ragged import Column, Ragged
 from neuraltrees.pools import Execution
 from neuraltrees.training.columns import columns_writer, open_columns
 from neuraltrees.training.deck import check_cuttable, column_subject, make_columns
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.seeding import build_seeded
-from neuraltrees.training.spec import NetworkSpec
 
 OnPiece = Callable[[int, int], None]
 PIECE = 2048  # graphs

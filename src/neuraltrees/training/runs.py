@@ -19,8 +19,8 @@ from neuraltrees.objectives import Confusion, Metric
 from neuraltrees.training.batches import Known, divide
 from neuraltrees.training.deck import planned_batches
 from neuraltrees.training.executors import Executor
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.seeding import build_with
-from neuraltrees.training.spec import NetworkSpec
 from neuraltrees.training.threads import computing_with, threads_for
 
 MOST_STATES = 2**24  # numbers in the states of a batch

@@ -10,7 +10,7 @@ from torch import Tensor
 from neuraltrees.data.task import Task
 from neuraltrees.errors import InputError
 from neuraltrees.nn.network import Network
-from neuraltrees.training.spec import NetworkSpec
+from neuraltrees.training.network_spec import NetworkSpec
 
 
 def build_seeded(spec: NetworkSpec, task: Task, seeds: Sequence[int]) -> Network:

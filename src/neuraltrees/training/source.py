@@ -20,7 +20,7 @@ from neuraltrees.nn.ragged import Cut
 from neuraltrees.training.batches import GraphBatch, Known, divide, graphs_to_train_on
 from neuraltrees.training.deck import Deck, planned_batches
 from neuraltrees.training.executors import Executor
-from neuraltrees.training.spec import TrainingSpec
+from neuraltrees.training.training_spec import TrainingSpec
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -21,12 +21,13 @@ from neuraltrees.training.average import WeightAverage
 from neuraltrees.training.batches import GraphBatch
 from neuraltrees.training.device import check_device, rounded_products
 from neuraltrees.training.executors import Executor, executor_for
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.optimiser import RunOptimiser
 from neuraltrees.training.runs import Epoch, Fitted, Run, known_labels
 from neuraltrees.training.seeding import build_seeded, build_with
 from neuraltrees.training.source import Step, source_for
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.threads import computing_with, threads_for
+from neuraltrees.training.training_spec import TrainingSpec
 
 OnEpoch: TypeAlias = Callable[[Epoch], None]
 

@@ -8,7 +8,8 @@ from itertools import product
 from typing import TypeAlias, get_args, get_type_hints
 
 from neuraltrees.errors import InputError, did_you_mean
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.network_spec import NetworkSpec
+from neuraltrees.training.training_spec import TrainingSpec
 
 Value: TypeAlias = str | int | float | bool | None
 Stages: TypeAlias = Sequence[Collection[str]]

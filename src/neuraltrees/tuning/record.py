@@ -12,9 +12,10 @@ import torch
 from neuraltrees.data.task import Task
 from neuraltrees.training.checkpoint import Checkpoint
 from neuraltrees.training.fitting import trained
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
 from neuraltrees.training.trainer import OnEpoch
+from neuraltrees.training.training_spec import TrainingSpec
 from neuraltrees.tuning.grid import Point
 from neuraltrees.tuning.store import Record
 from neuraltrees.version import __version__

@@ -16,8 +16,9 @@ from neuraltrees.files import PathLike
 from neuraltrees.pools.execution import Execution, ExecutorName
 from neuraltrees.training.arguments import check_arguments
 from neuraltrees.training.device import check_device
+from neuraltrees.training.network_spec import NetworkSpec
 from neuraltrees.training.runs import Run
-from neuraltrees.training.spec import NetworkSpec, TrainingSpec
+from neuraltrees.training.training_spec import TrainingSpec
 from neuraltrees.tuning.grid import PAPER_GRID, PAPER_STAGES, Grid, Stages
 from neuraltrees.tuning.record import TrialJob
 from neuraltrees.tuning.search import OnTrial, search
