@@ -154,8 +154,10 @@ def test_a_training_with_views_equals_one_without() -> None:
 
 
 def test_what_does_not_go_with_views() -> None:
-    with pytest.raises(InputError, match="Expected views without edge_states and codes"):
+    with pytest.raises(InputError, match="Expected views without edge_states"):
         BagOptions("graph", edge_states=True, views=True)
+    with pytest.raises(InputError, match="Expected views without codes of bags"):
+        BagOptions("graph+tree", codes=True, views=True)
     task = task_of()
     run = Run(0, SPLIT)
     spec = NetworkSpec(schedule="bags", parts="graph", views=True)

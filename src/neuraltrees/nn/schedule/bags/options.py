@@ -62,9 +62,10 @@ class BagOptions:
             raise InputError(f"Expected 0, 1 or 2 update_layers; got {self.update_layers!r}.")
         self.layers(1)
         if self.views and (self.edge_states or self.codes):
+            other = "edge_states" if self.edge_states else "codes of bags"
             raise InputError(
-                "Expected views without edge_states and codes, which differ for nodes of equal views; got both. Leave "
-                "one of them out."
+                f"Expected views without {other}, which differ for nodes of equal views; got both. Leave one of them "
+                f"out."
             )
 
     def layers(self, count: int) -> list[tuple[str, ...]]:
