@@ -27,7 +27,7 @@ from neuraltrees.nn.schedule.bags.columns import columns_of
 from neuraltrees.nn.schedule.bags.layer import BagLayer, EdgeRows, Shares
 from neuraltrees.nn.schedule.bags.options import BagOptions
 from neuraltrees.nn.schedule.bags.parts import Owners, part_of
-from neuraltrees.nn.schedule.bags.structure import KINDS, MOST, BagPlan
+from neuraltrees.nn.schedule.bags.structure import KINDS, MOST, BagParts, BagPlan
 from neuraltrees.nn.schedule.bags.views import BagStarts
 from neuraltrees.nn.schedule.graph import node_parts
 from neuraltrees.nn.schedule.schedule import Body, Schedule
@@ -160,7 +160,7 @@ class BagRounds(Schedule):
         for number, layer in enumerate(cast(Sequence[BagLayer], after)):
             here = plan.after_views() if plan.views is not None and number == 0 else plan
             if b is None and layer.tree is not None and plan.bags is not None:
-                starts = plan.bags.starts if plan.views is None or plan.views.bags is None else plan.views.bags.starts
+                starts = plan.bags if plan.views is None or plan.views.bags is None else plan.views.bags.starts
                 b = self._first_bags(plan.read("members", h), starts, edges, plan.bag_weight)
             h, b, edges = layer(h, b, edges, here, shares)
         if self.finish is None:
@@ -179,7 +179,9 @@ class BagRounds(Schedule):
         states = given.map(self.edge_start).dense() if isinstance(given, Rows) else self.edge_start(given)
         return without_padding(states, plan.edge_weight)
 
-    def _first_bags(self, h: Tensor, bags: BagStarts, edges: Tensor | EdgeRows | None, weight: Tensor | None) -> Tensor:
+    def _first_bags(
+        self, h: Tensor, bags: BagParts | BagStarts, edges: Tensor | EdgeRows | None, weight: Tensor | None
+    ) -> Tensor:
         """The states of bags before the first layer that reads them, from the states of nodes at that time."""
         b = h.new_zeros(len(bags.kind), *h.shape[1:])
         if self.options.start != "zero":

@@ -12,7 +12,7 @@ from neuraltrees.nn.ensemble.incidence import Incidence
 from neuraltrees.nn.ensemble.rows import Rows
 from neuraltrees.nn.parallel import Group, Halo
 from neuraltrees.nn.ragged import Cut
-from neuraltrees.nn.schedule.bags.views import BagStarts, Views
+from neuraltrees.nn.schedule.bags.views import Views
 from neuraltrees.nn.sweep import SweepPlan
 from neuraltrees.nn.sweep.parts import CutForest
 
@@ -64,13 +64,6 @@ class BagParts:
     def readers(self) -> Incidence:
         """For every leaf, the graph node that reads its parent bag."""
         return self.member_node if self.reader is None else self.reader
-
-    @property
-    def starts(self) -> BagStarts:
-        """What the initial states of the bags are made of."""
-        return BagStarts(
-            self.kind, self.size, self.member_node, self.member_bag, self.inside_edge, self.inside_bag, self.code
-        )
 
 
 @dataclass(frozen=True, eq=False)
