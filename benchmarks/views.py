@@ -6,7 +6,8 @@
 All have three layers of linear messages, summed as means with the node's own (`update_layers=0`, `aggr="mean"`), batch
 norms, dropout, and a head with three hidden layers on the mean over the nodes; batches are drawn anew. The rival is
 what one would write with PyG: a shuffled DataLoader, torch's own layers, and index_add for sums. One CPU thread;
-processor times of the fastest of three rounds of some steps, in turns. A ratio is a time over that with views.
+processor times of the fastest of three rounds of some steps, in turns. A ratio is a time over that with views. The
+numbers of views are means over the batches of an epoch.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from torch_geometric.loader import DataLoader
 import neuraltrees as nt
 from neuraltrees.datasets import DataSpec, load_task
 from neuraltrees.training import Trainer
+from neuraltrees.training.deck import Deck
 
 LAYERS, HEAD, EDGE_SIZE, DROPOUT = 3, 3, 16, 0.2
 
@@ -94,6 +96,16 @@ def our_steps(task: nt.Task, views: bool, size: int, per_batch: int, runs: int) 
         done += 1
 
 
+def count_views(task: nt.Task, per_batch: int) -> list[int]:
+    """The mean number of nodes of a batch, and of their different views of depth 1, 2, …."""
+    spec = nt.NetworkSpec(schedule="bags", parts="graph", hidden=1, layers=LAYERS, views=True)
+    deck = Deck(task, spec.build(task, 1))
+    drawn = task.split(0).train.nonzero().flatten()
+    batches = [deck.batch(part).plan.rounds for part in drawn[torch.randperm(len(drawn))].split(per_batch)]
+    found = [[plan.source.rows, *(each.target.rows for each in plan.views.layers)] for plan in batches]
+    return torch.tensor(found, dtype=torch.float64).mean(0).round().long().tolist()
+
+
 def timed(steps: Iterator[None], count: int) -> Callable[[], float]:
     """A function that takes some steps and returns their processor time, after two steps that warm up."""
     for _ in range(2):
@@ -125,6 +137,8 @@ def main() -> None:
         "every node": timed(our_steps(task, False, *sizes, options.runs), options.steps),
         "plain PyG": timed(plain_steps(train, *sizes), options.steps),
     }
+    nodes, *views = count_views(task, options.graphs)
+    print(f"{nodes:,} nodes per batch; different views after each layer: {', '.join(f'{each:,}' for each in views)}")
     rounds = [{name: measure() for name, measure in ways.items()} for _ in range(3)]
     shortest = {name: min(each[name] for each in rounds) for name in ways}
     shortest["plain PyG"] *= options.runs
